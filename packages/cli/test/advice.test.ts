@@ -68,5 +68,13 @@ describe("the advice of a command", () => {
         assert.match(err.join("\n"), /Not Found: there is no such endpoint here; did you mean [^ ]*\?$/)
         assert.isTrue(err.join("\n").endsWith(`; did you mean ${url}?`))
       }
+      const framework = yield* listen((_, response) => {
+        response.writeHead(404, { "content-type": "text/html" })
+        response.end("Cannot POST /")
+      })
+      const { err } = yield* skein("call", new URL("/", framework).href)
+      assert.deepStrictEqual(err, [
+        `skein: The server answered with status 404: Cannot POST /; did you mean ${new URL("/mcp", framework).href}?`
+      ])
     }))
 })

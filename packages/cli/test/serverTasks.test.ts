@@ -230,6 +230,20 @@ describe("skein tasks list · a server", () => {
       ], 1_000])
     }))
 
+  it.live("reports a server that does not list tasks, and where an operator lists them", () =>
+    Effect.gen(function*() {
+      const url = yield* answering({
+        initialize: {
+          protocolVersion: "2025-11-25",
+          capabilities: { tasks: { cancel: {} } },
+          serverInfo: { name: "lister", version: "1.0.0" }
+        }
+      }, () => ({ code: -32601, message: "no such method" }))
+      const { code, err } = yield* skein("tasks", "list", url)
+      assert.notStrictEqual(code, 0)
+      assert.match(err.join(), /lists no tasks for this caller: .*--sqlite or --postgres/)
+    }))
+
   it.live("reports that 2026-07-28 has no listing", () =>
     Effect.gen(function*() {
       const { code, err } = yield* skein("tasks", "list", "--revision", "2026-07-28", yield* server)

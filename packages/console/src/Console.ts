@@ -1,6 +1,7 @@
 /**
  * The operator's view of a running server: its sessions, requests, tasks, streams and subscriptions as a live tree, with
- * what each waits for, its age, progress, principal and trace id. It can interrupt requests and close sessions.
+ * what each waits for, its age, progress, principal and trace id. It can interrupt requests and close sessions. With
+ * `workers` (`NodeHttp.runMain`) it shows all of them, at any one.
  *
  * A console costs nothing without viewers. It shows no arguments and no results, unless `showPayloads` is set. `skein
  * top <url>` shows the same in a terminal.
@@ -16,6 +17,7 @@ import * as AuthenticationFailures from "@skein/server/AuthenticationFailures"
 import { type FindPrincipal, type Pages, type Protection, Refusal } from "@skein/server/Http"
 import { McpServer } from "@skein/server/McpServer"
 import * as NodePages from "@skein/server/NodePages"
+import { Workers } from "@skein/runtime/Workers"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -30,6 +32,7 @@ import { version } from "./internal/messages.ts"
 import { makeRoutes } from "./internal/routes.ts"
 import { makeServerSource } from "./internal/serverSource.ts"
 import { readTree } from "./internal/tree.ts"
+import * as workerSources from "./internal/workerSources.ts"
 
 /** Finds the principal of a viewer: a function, or the protection of an endpoint (`Protect.make` of `@skein/auth`). */
 export type Protect = FindPrincipal | Protection | Effect.Effect<Protection>
@@ -85,7 +88,9 @@ const findPrincipal = (protect: Protect | undefined): Effect.Effect<FindPrincipa
     ? Effect.succeed(protect)
     : Effect.map(Effect.isEffect(protect) ? protect : Effect.succeed(protect), ({ identify }) => identify)
 
+/** `name` names the console among those of a program. */
 const make = (
+  name: string,
   base: string,
   options: ViewOptions & { readonly protect?: Protect | undefined }
 ): Effect.Effect<{ readonly pages: Pages; readonly feed: Feed }, never, McpServer | Scope.Scope> =>
@@ -102,9 +107,13 @@ const make = (
     const { interval, maxPayloadChars, maxRowsPerMessage, maxViewers } = fixed
     const bounds = { ...fixed, showPayloads }
     const own = makeServerSource(server, maxPayloadChars)
-    const all = () => [own, ...sources?.all.values() ?? []]
+    const ofProcess = () => [own, ...sources?.all.values() ?? []]
+    const workers = Option.getOrUndefined(yield* Effect.serviceOption(Workers))
+    const join = workers && (yield* workerSources.make(workers, `console ${name}`, ofProcess))
+    const all = () => join === undefined ? ofProcess() : ofProcess().map(join)
     const read = Effect.suspend(() => readTree(all(), bounds))
-    const hello = { version, instance: RandomId.make(12), interval, showPayloads }
+    // A viewer of workers may reach another one with each request.
+    const hello = { version, instance: workers?.instance ?? RandomId.make(12), interval, showPayloads }
     const feed = new Feed({ read, hello, maxViewers, maxRowsPerMessage, scope, context })
     yield* Effect.addFinalizer(() => Effect.sync(() => feed.close()))
     const protect = yield* findPrincipal(options.protect)
@@ -128,7 +137,10 @@ const make = (
  * NodeHttp.layer({ pages: Console.pages({ protect: Console.password(secret) }) })
  */
 export const pages = (options: PagesOptions): Effect.Effect<Pages, never, McpServer | Scope.Scope> =>
-  Effect.map(make((options.path ?? "/console").replace(/\/+$/, ""), options), ({ pages }) => pages)
+  Effect.suspend(() => {
+    const base = (options.path ?? "/console").replace(/\/+$/, "")
+    return Effect.map(make(base, base, options), ({ pages }) => pages)
+  })
 
 /**
  * A console on a port of its own, until the scope of the layer closes. Fails with `ConsoleError` if the address is not
@@ -147,7 +159,7 @@ export const layer = (options: Options = {}): Layer.Layer<Server, ConsoleError |
           "Set protect, for example to Console.password(secret), or leave host at 127.0.0.1"
         return yield* new ConsoleError({ reason: new Unprotected({ message, host }) })
       }
-      const { feed, pages } = yield* make("", options)
+      const { feed, pages } = yield* make(String(port), "", options)
       const { maxConnections } = yield* FixedBounds
       const listening = yield* NodePages.serve(pages, {
         host,

@@ -136,6 +136,11 @@ export interface Source {
   /** Unique among the sources of a console, without a colon. */
   readonly name: string
   /**
+   * Whether all processes of a server with `workers` have the same nodes, such as those of a database: `false` by default.
+   * A console reads a shared source in one process, and any other one in all of them.
+   */
+  readonly isShared?: boolean | undefined
+  /**
    * Returns the present nodes. It is called once per second while viewers are connected, and never otherwise. A failure is
    * shown as a node, and logged at the level `Debug`.
    */
@@ -145,11 +150,15 @@ export interface Source {
    * tasks is read by pages.
    */
   readonly more?: ((query: MoreQuery) => Effect.Effect<Page, unknown>) | undefined
-  /** Interrupts a node. Returns `false` if it has ended, or does not exist. */
-  readonly interrupt?: ((id: string) => Effect.Effect<boolean, unknown>) | undefined
+  /**
+   * Interrupts a node. Returns `false` if it has ended, or does not exist. `viewer`: the id of the principal who asks for
+   * it, in a console with `protect`.
+   */
+  readonly interrupt?: ((id: string, viewer?: string) => Effect.Effect<boolean, unknown>) | undefined
   /**
    * Runs an action of a node. Returns `undefined` if the node does not exist or does not offer the action at this moment:
    * the console passes every id and name that a viewer sends, and does not compare them with the nodes that it has read.
+   * `viewer`: see `interrupt`.
    *
    * @example
    * const act = (id: string, action: string) =>
@@ -157,7 +166,9 @@ export interface Source {
    *     ? Effect.map(retry(id), (job) => ({ isDone: true, message: `The new job is ${job}` }))
    *     : Effect.undefined
    */
-  readonly act?: ((id: string, action: string) => Effect.Effect<ActionResult | undefined, unknown>) | undefined
+  readonly act?:
+    | ((id: string, action: string, viewer?: string) => Effect.Effect<ActionResult | undefined, unknown>)
+    | undefined
 }
 
 /**

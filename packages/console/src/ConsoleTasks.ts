@@ -3,9 +3,10 @@
  *
  * - Queue: the tools, with the numbers of their tasks and the age of the oldest one that waits for a worker. A tool can be
  *   paused and resumed.
- * - Workers, of a PostgreSQL database.
+ * - Workers, where several processes run the tasks.
  * - Tasks: those that have not ended, with what each waits for, and their logs and open questions on request.
  *   Interrupting a row cancels its task, and its compensations run. A task that waits can be checked now.
+ * - Tasks that need attention, if there are some: they wait for other code, and an operator can let them end.
  * - Tasks that ended with an error: the newest ones, with their reasons and logs. They can run again, from the beginning or from a step.
  *
  * The rows have no arguments and results. With `showPayloads` a step shows its record, which may hold data of users.
@@ -54,6 +55,7 @@ const makeSource = (admin: TaskAdmin["Service"], interval: number): ConsoleSourc
         return { id, kind: "group", label, state: total === 0 ? "idle" : busy, ...more }
       }
       const newest = overview.failed.slice(0, limit)
+      const waiting = overview.stoppedTasks.slice(0, limit)
       return {
         nodes: [
           ...QueueRows.queueNodes(statistics, tools, at, limit),
@@ -66,6 +68,10 @@ const makeSource = (admin: TaskAdmin["Service"], interval: number): ConsoleSourc
             tasks
           ),
           ...tasks.map(TaskRows.liveNode),
+          ...waiting.length === 0
+            ? []
+            : [group(TaskRows.groups.stopped, "Tasks that need attention", "failed", () => 0, waiting)],
+          ...waiting.map(TaskRows.stoppedNode),
           group(
             TaskRows.groups.failed,
             "Tasks that ended with an error",
@@ -113,29 +119,36 @@ const makeSource = (admin: TaskAdmin["Service"], interval: number): ConsoleSourc
   const nothing = (message: string): ConsoleSource.ActionResult => ({ isDone: false, message })
 
   /** Runs a failed task again, from its beginning or from the step with a position in its log. */
-  const rerun = Effect.fnUntraced(function*(id: string, seq: number | undefined) {
+  const rerun = Effect.fnUntraced(function*(id: string, seq: number | undefined, by: string | undefined) {
     const task = yield* admin.inspect(id)
     if (task === undefined || !TaskRows.hasFailed(task.state)) return undefined
     const event = seq === undefined ? undefined : task.log.find((one) => one.seq === seq)
     if (seq !== undefined && (event === undefined || !TaskRows.canRerunFrom(task.log, event))) return undefined
-    const state = yield* admin.rerun(id, { from: event?.name })
+    const state = yield* admin.rerun(id, { from: event?.name, by })
     return state === undefined ? nothing("The task has expired") : done(`The new task is ${state.id}`)
   })
 
   const act = (
     id: string,
-    action: string
+    action: string,
+    by: string | undefined
   ): Effect.Effect<ConsoleSource.ActionResult | undefined, TaskError> => {
-    const [, kind, task = "", seq] = /^(task|failed)\/([^/]+)(?:\/(\d+))?$/.exec(id) ?? []
-    const { rerun: again, rerunFrom, wake } = TaskRows.actionNames
+    const [, kind, task = "", seq] = /^(task|failed|stopped)\/([^/]+)(?:\/(\d+))?$/.exec(id) ?? []
+    const { rerun: again, rerunFrom, settle, wake } = TaskRows.actionNames
     if (kind === "task" && action === wake && seq === undefined) {
       return Effect.map(
-        admin.wake(task),
+        admin.wake(task, { by }),
         (isWoken) => isWoken ? done("A worker checks the task now") : nothing("The task does not wait")
       )
     }
+    if (kind === "stopped" && action === settle && seq === undefined) {
+      return Effect.map(
+        admin.settle(task, { by }),
+        (isSettled) => isSettled ? done("The task ends as it is") : nothing("The task does not need attention any more")
+      )
+    }
     if (kind === "failed" && action === (seq === undefined ? again : rerunFrom)) {
-      return rerun(task, seq === undefined ? undefined : Number(seq))
+      return rerun(task, seq === undefined ? undefined : Number(seq), by)
     }
     const isPause = action === QueueRows.actionNames.pause
     if (kind !== undefined || (!isPause && action !== QueueRows.actionNames.resume)) return Effect.undefined
@@ -155,13 +168,14 @@ const makeSource = (admin: TaskAdmin["Service"], interval: number): ConsoleSourc
 
   return {
     name: "tasks",
+    isShared: true,
     read,
     more,
     act,
-    interrupt: (id) =>
+    interrupt: (id, by) =>
       id.startsWith(TaskRows.prefixes.live)
         ? Effect.tap(
-          admin.cancel(id.slice(TaskRows.prefixes.live.length), "Cancelled by an operator"),
+          admin.cancel(id.slice(TaskRows.prefixes.live.length), "Cancelled by an operator", { by }),
           () => Effect.sync(() => overviews.expire())
         )
         : Effect.succeed(false)

@@ -111,7 +111,9 @@ it.live("shows tasks by pages with what they wait for, their logs on request, an
     )
     const nodes = yield* eventually(
       inTasks,
-      (nodes) => nodes.length === 3 && nodes.slice(1).every(({ waitsFor }) => waitsFor === "an answer")
+      (nodes) =>
+        nodes.length === 3 &&
+        nodes.slice(1).every(({ state, waitsFor }) => state === "waiting" && waitsFor === "an answer")
     )
     expect(nodes[0]).toMatchObject({ id: "tasks", state: "running", more: { total: 3 } })
     expect(nodes[2]).toMatchObject({
@@ -175,8 +177,9 @@ it.live("checks a task that waits now, and refuses what a row does not offer", (
     const runs = Effect.map(admin.inspect(id), (found) => found!.place._tag === "Waiting" ? found!.place.runs : 0)
     yield* eventually(runs, (count) => count === 1)
     expect((yield* below("tasks"))[0]!.actions).toEqual([{ name: "wake", label: "Check now" }])
-    expect(yield* act(`task/${id}`, "wake")).toEqual({ isDone: true, message: "A worker checks the task now" })
+    expect(yield* act(`task/${id}`, "wake", "ada")).toEqual({ isDone: true, message: "A worker checks the task now" })
     yield* eventually(runs, (count) => count === 2)
+    expect((yield* admin.inspect(id))!.actions).toMatchObject([{ action: "wake", by: "ada" }])
     expect(yield* act("task/unknown", "wake")).toEqual({ isDone: false, message: "The task does not wait" })
     const others = [
       [`task/${id}`, "rerun"],
@@ -262,6 +265,42 @@ it.live("does not call a result with isError a failure: a person may have declin
     expect(row!.state).toBe("completed (error)")
     expect(yield* group("failed")).toMatchObject({ state: "completed (error)" })
   }).pipe(Effect.provide(program)))
+
+it.live("shows a task that waits for other code, and lets it end as it is", () =>
+  Effect.gen(function*() {
+    const { act, below, group, more } = yield* open
+    const { runTasks, submit } = yield* TaskEngine
+    const admin = yield* TaskAdmin
+    const steps = (...names: ReadonlyArray<string>): Handlers => () => ({
+      durable: true,
+      run: ({ task }) =>
+        Effect.gen(function*() {
+          for (const name of names) yield* task.step(name, { success: Schema.String }, () => Effect.succeed(name))
+          yield* task.sleep("rest", "1 hour")
+          return { _tag: "Result", result: { content: [] } } as const
+        })
+    })
+    const { id } = yield* Effect.scoped(Effect.gen(function*() {
+      yield* runTasks(steps("charge"))
+      const state = yield* submit(task("pay"))
+      yield* eventually(admin.inspect(state.id), (found) => found?.place._tag === "Waiting")
+      return state
+    }))
+    expect(yield* group("stopped")).toBeUndefined()
+    yield* runTasks(steps("audit", "charge"))
+    yield* admin.cancel(id)
+    const [row] = yield* eventually(below("stopped"), (rows) => rows.length === 1)
+    expect(yield* group("stopped")).toMatchObject({ label: "Tasks that need attention" })
+    expect(row).toMatchObject({ id: `stopped/${id}`, state: "failed", waitsFor: "other code, or an operator" })
+    expect(row!.actions?.map(({ name }) => name)).toEqual(["settle"])
+    const { nodes } = yield* more({ ...query, limit: 100, parent: row!.id, after: undefined })
+    expect(nodes.map(({ label }) => label)).toContainEqual(
+      expect.stringMatching(/^stopped, because its code has changed/)
+    )
+    expect(yield* act(row!.id, "settle")).toMatchObject({ isDone: true })
+    yield* eventually(below("stopped"), (rows) => rows.length === 0)
+    expect(yield* act(row!.id, "settle")).toMatchObject({ isDone: false })
+  }).pipe(Effect.provide(program), Effect.scoped))
 
 it.live("does not run a failed task again from its compensations, and warns about undone steps", () =>
   Effect.gen(function*() {
@@ -366,9 +405,9 @@ it.effect("reads the numbers every 5 seconds at most, and after an action", () =
       ])
       yield* TestClock.adjust("1 second")
     }
-    expect(reads).toEqual({ ...once, list: 6 })
+    expect(reads).toEqual({ ...once, list: 7 })
     yield* below("queue")
-    expect(reads).toEqual({ statistics: 2, tools: 2, workers: 2, list: 8 })
+    expect(reads).toEqual({ statistics: 2, tools: 2, workers: 2, list: 10 })
     yield* act("queue/\"bake\"", "pause")
     expect(reads.statistics).toBe(2)
     yield* below("queue")
@@ -403,6 +442,8 @@ it.effect("shows the workers of a database, and those whose lease is over", () =
     id: `${id}-0000-0000`,
     pools: ["default", "ovens"],
     host: "kitchen",
+    pid: 7,
+    application: "bakery 1.2.3",
     startedAt: 1_000,
     leaseEndsAt: 90_000,
     isLost,

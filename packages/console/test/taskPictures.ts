@@ -16,6 +16,8 @@ import * as taskKit from "./taskKit.ts"
 const worker = (id: string, host: string, seconds: number, running: number): WorkerState => ({
   id,
   host,
+  pid: 4711,
+  application: undefined,
   pools: id.startsWith("7") ? ["default"] : ["default", "ovens"],
   startedAt: Date.now() - 9_000_000,
   leaseEndsAt: Date.now() + seconds * 1_000,

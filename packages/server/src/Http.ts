@@ -13,9 +13,11 @@ import type { Exchange } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import { internals } from "./internal/catalog/catalogState.ts"
 import type { HttpAnswer, HttpRequest } from "./internal/http/messages/adapter.ts"
+import { Fleet } from "./Fleet.ts"
 import { Bounds } from "./internal/base/fixedBounds.ts"
 import * as logs from "./internal/base/logs.ts"
 import { makeEndpoint } from "./internal/http/endpoint/endpoint.ts"
@@ -107,7 +109,13 @@ export const make = (options: Options = {}): Effect.Effect<Endpoint, never, McpS
       return endpoint
     }),
     (endpoint) => endpoint.close
-  )
+  ).pipe(Effect.tap(Effect.gen(function*() {
+    const fleet = yield* Effect.serviceOption(Fleet)
+    if (Option.isNone(fleet)) return
+    // A server without a fleet does not load it.
+    const { compareCatalogs } = yield* Effect.promise(() => import("./internal/http/endpoint/catalogComparison.ts"))
+    yield* compareCatalogs(fleet.value, (yield* McpServer)[internals].catalog)
+  })))
 
 /**
  * The paths that an endpoint answers: its own, those of HTTP+SSE, those of its pages, of the pages of its protection and

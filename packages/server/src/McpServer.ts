@@ -26,6 +26,7 @@ import {
   optionsMistake,
   problemOfLayer
 } from "./internal/composition/serverMistake.ts"
+import type { LocalPart } from "./internal/composition/localParts.ts"
 import * as naming from "./internal/composition/naming.ts"
 import { placed } from "./internal/catalog/placement.ts"
 import { definitionProblem } from "./internal/catalog/validateDefinition.ts"
@@ -39,7 +40,7 @@ import { SubscriptionRegistry } from "./internal/subscriptions/subscriptionRegis
 import * as identity from "./internal/dispatch/identity.ts"
 import { LogForwarder, withServerServices } from "./internal/base/logs.ts"
 import type * as Logging from "./Logging.ts"
-import { internals } from "./internal/catalog/catalogState.ts"
+import { internals, localPartsKey } from "./internal/catalog/catalogState.ts"
 import { omitUndefined } from "./internal/base/json.ts"
 
 /** The description of a server, and its bounds. */
@@ -116,6 +117,7 @@ export class McpServer extends Context.Service<McpServer, {
    */
   readonly interrupt: (key: string) => Effect.Effect<Interrupted>
   readonly [internals]: ServerCore
+  readonly [localPartsKey]: Effect.Effect<ReadonlyArray<LocalPart>>
 }>()("@skein/server/McpServer") {}
 
 /** A definition, made by `Tool.layer`, `Prompt.layer`, `Resource.layer`, `Middleware.layer` and so on. */
@@ -260,7 +262,12 @@ const make = (
     inspect: inspector.inspect({}),
     inspectWith: inspector.inspect,
     interrupt: inspector.interrupt,
-    [internals]: core
+    [internals]: core,
+    // A server that runs does not load it.
+    [localPartsKey]: Effect.map(
+      Effect.promise(() => import("./internal/composition/localParts.ts")),
+      ({ localParts }) => localParts(catalog)
+    )
   })
 }
 

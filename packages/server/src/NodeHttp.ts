@@ -20,14 +20,17 @@ import { problemOfLayer, type ServerMistake } from "./internal/composition/serve
 import { defaultPrefix, fillIn, namesOf, workerVariable } from "./internal/base/environment.ts"
 import * as health from "./internal/http/endpoint/health.ts"
 import { resolve } from "./internal/http/access/options.ts"
+import { Transport } from "./internal/http/sessions/nodeRequests.ts"
+import type { NodeRequests } from "./Fleet.ts"
 import * as adapter from "./internal/http/adapters/node.ts"
 import type { RequestInput } from "./internal/http/adapters/node.ts"
 import * as server from "./internal/http/adapters/nodeServer.ts"
+import { openTransport } from "./internal/http/adapters/openTransport.ts"
 import { variables } from "./internal/http/endpoint/variables.ts"
 import type { LogOptions } from "./internal/process/logFormat.ts"
 import * as main from "./internal/process/nodeMain.ts"
 import { internals } from "./internal/catalog/catalogState.ts"
-import { reportStates } from "./internal/state/makeState.ts"
+import { statesInMemory } from "./internal/state/makeState.ts"
 import { McpServer } from "./McpServer.ts"
 import type * as NodeRoutes from "./NodeRoutes.ts"
 import * as RequestState from "./RequestState.ts"
@@ -78,8 +81,9 @@ export interface Health<R = never> {
   /** The path that responds with 200 as long as the process handles requests: `/livez` by default. */
   readonly live?: string | undefined
   /**
-   * The path that responds with 200 while the server is ready for requests, and else with 503: `/readyz` by default. It
-   * is not ready while it shuts down, from the beginning of `drainDelay`, and while `check` does not succeed.
+   * The path that responds with 200 while the server is ready for requests, and else with 503: `/readyz` by default. It is
+   * not ready while it shuts down, from the beginning of `drainDelay`, and while `check` does not succeed. With `workers`,
+   * each one answers for all: they are ready when all have started, as long as `check` succeeds in each one that serves.
    */
   readonly ready?: string | undefined
   /**
@@ -137,6 +141,14 @@ export interface Options<R = never> extends HandlerOptions {
    * short is a defect.
    */
   readonly stateKeys?: ReadonlyArray<RequestState.Key> | undefined
+  /**
+   * HTTP requests between the nodes of a `Fleet`, for the sessions of HTTP+SSE, for streams of requests in progress, and for
+   * `sessions: "home"`. None by default; the workers of `runMain` have them. A key that is too short is a defect.
+   *
+   * @example
+   * NodeHttp.layer({ nodeRequests: { keys: [key], host: "0.0.0.0", port: 8081, advertisedHost: podAddress } })
+   */
+  readonly nodeRequests?: NodeRequests | undefined
 }
 
 /** A listening server. */
@@ -205,20 +217,6 @@ const makeProbes = <R>(
 const endOf = ({ drainDelay, shutdownTimeout }: Pick<Options, "drainDelay" | "shutdownTimeout">) =>
   Defaults.resolve({ drainDelay, shutdownTimeout }, {}, { drainDelay: 0, shutdownTimeout: 5_000 })
 
-/** Whether a path is for the routes: it is not among those of the endpoint. */
-const isRouteBeside = (paths: ReadonlyArray<string>): (path: string) => boolean => {
-  const exact = new Set(paths)
-  const prefixes = paths.filter((path) => path.endsWith("/*")).map((path) => path.slice(0, -1))
-  return (path) =>
-    path.startsWith("/") && !exact.has("*") && !exact.has(path) && !prefixes.some((prefix) => path.startsWith(prefix))
-}
-
-/** Logs that the server shuts down. */
-const logShutdown = ({ inFlightRequests, sessions }: Http.Endpoint, drainDelay: number): Effect.Effect<void> => {
-  const delay = drainDelay === 0 ? "" : `, drainDelay: ${drainDelay} ms`
-  return Effect.logInfo(`Shutting down (requests: ${inFlightRequests}, sessions: ${sessions}${delay})`)
-}
-
 /**
  * Listens until the scope closes. Fails with `TransportError` if it cannot listen, for example because the port is in
  * use.
@@ -244,15 +242,19 @@ const listen = Effect.fnUntraced(function*<R = never>(
   }
   const allowedHosts = given.allowedHosts ?? server.allowedHostsOf(host)
   const options = yield* Scope.provide(Http.withParts({ ...given, allowedHosts }), inner)
-  const endpoint = yield* Scope.provide(Http.make(options), inner)
-  const paths = Http.paths(options)
   const services = yield* Http.adapterContext
+  const nodes = yield* openTransport(services, given.nodeRequests, options)
+  const make = Scope.provide(Http.make(options), inner)
+  const endpoint = yield* (nodes === undefined ? make : Effect.provideService(make, Transport, nodes.transport))
+  const paths = Http.paths(options)
   const probing = options.health === true ? {} : options.health || undefined
   const probes = probing && (yield* makeProbes(probing, paths, services))
   const running = options.routes && (yield* options.routes.start(resolve(options), services))
-  const routes = running && { ...running, isRoute: isRouteBeside(paths) }
+  const routes = running && { ...running, isRoute: server.isRouteBeside(paths) }
   const { handler, shared } = prepare(endpoint, options, true, probes, routes)
   const { drainDelay } = endOf(options)
+  // It stops listening after the endpoint is closed: other nodes resume the streams of its last requests.
+  if (nodes !== undefined) yield* nodes.listen
   const address = yield* server.serve({
     host,
     port,
@@ -264,7 +266,7 @@ const listen = Effect.fnUntraced(function*<R = never>(
         if (probes !== undefined) probes.isDraining = true
         const isFailure = Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
         const delay = isFailure ? 0 : drainDelay
-        const log = delay > 0 || isMain ? logShutdown(endpoint, delay) : Effect.void
+        const log = delay > 0 || isMain ? server.logShutdown(endpoint, delay) : Effect.void
         if (delay === 0) return log
         shared.closing = true
         return Effect.andThen(log, Effect.sleep(delay))
@@ -435,17 +437,21 @@ const runPrimary = <E, R>(own: Process<E, R>, workers: number | "auto"): void =>
   main.runMain(program, { ...options, shutdownTimeout: stopTimeout + 1_000 })
 }
 
+const onePort =
+  "with workers, each process needs a port of its own: leave out the port of nodeRequests (SKEIN_NODE_REQUESTS_PORT)"
+
 /** Runs a worker, which shares sessions and changes with the others. */
 const runWorker = <E, R>(own: Process<E, R>, allowLocal: boolean): void => {
   delete process.env[workerVariable]
   const loaded = import("./internal/http/workers/worker.ts")
   const program = Effect.gen(function*() {
-    const { connect } = yield* Effect.promise(() => loaded)
-    const { listening, number, services, stateKey } = yield* connect
-    const parts: Array<ProcessLocal.Part> = []
     const { onListening, ...options } = own.options
+    if ((options.nodeRequests?.port ?? 0) !== 0) return yield* main.invalid(onePort)
+    const { connect } = yield* Effect.promise(() => loaded)
+    const { flushed, listening, services, stateKey } = yield* connect
+    const parts: Array<ProcessLocal.Part> = []
     const started = Effect.fnUntraced(function*(at: Server["Service"]) {
-      yield* reportStates((yield* McpServer)[internals].catalog)
+      parts.push(...statesInMemory((yield* McpServer)[internals].catalog))
       if (parts.length > 0 && !allowLocal) return yield* refuseLocal(parts)
       listening(at.url)
       // The primary process logs the URL.
@@ -454,11 +460,16 @@ const runWorker = <E, R>(own: Process<E, R>, allowLocal: boolean): void => {
     const shared = {
       ...own,
       built: Layer.provideMerge(own.built, services),
-      options: { ...options, stateKeys: options.stateKeys ?? [stateKey] }
+      options: {
+        ...options,
+        stateKeys: options.stateKeys ?? [stateKey],
+        nodeRequests: options.nodeRequests ?? { keys: [stateKey] }
+      }
     }
-    return yield* serving(shared, started).pipe(
-      Effect.provideService(ProcessLocal.Receiver, (part) => void parts.push(part)),
-      Effect.annotateLogs({ worker: number })
+    return yield* Effect.provideService(
+      Effect.ensuring(serving(shared, started), flushed),
+      ProcessLocal.Receiver,
+      (part) => void parts.push(part)
     )
   })
   main.runMain(program, processOf(own), (stop) => void loaded.then(({ onStop }) => onStop(stop)))

@@ -13,6 +13,8 @@
  * | stateless, over HTTP, with a principal             | `StateError` `NoSession`; with `stateless: "user"` one of the principal, released when it was not used for `idleTimeout` |
  * | stateless, over HTTP, anonymous                    | `StateError` `NoSession`; with `stateless: "user"` `Anonymous`  |
  *
+ * In a fleet each node that handles a session has a value of its own, unless `sessions` of `Http.Options` is `"home"`.
+ *
  * For data, which a server may store and reload, see `State`.
  *
  * @example
@@ -93,6 +95,7 @@ export const make = <A, E = never, R = never>(
   options: Options & { readonly acquire: Effect.Effect<A, E, R> }
 ): PerSession<A, E, Exclude<R, Scope.Scope>> => {
   const { acquire, idleTimeout = "5 minutes", max = 1000, maxPerPrincipal = 100, stateless } = options
+  owners.reportPerSession(name)
   const servers = new WeakMap<object, Held<A, E>>()
 
   /** Makes the effect that counts a value, also for its principal, until it is released. */

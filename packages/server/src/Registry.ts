@@ -131,6 +131,12 @@ export class Registry<A extends Entry<unknown>> {
     return this.#store.sorted
   }
 
+  /** @internal The names that are disabled: they have an entry, which is not offered. */
+  get disabled(): ReadonlyArray<string> {
+    const { names, offered } = this.#store
+    return Array.from(names).flatMap(([name, state]) => top(state) === undefined || offered.has(name) ? [] : [name])
+  }
+
   /** @internal The place of a name in `sorted`. A name that has no entry comes after all others. */
   placeOf(name: string): Place {
     return this.#store.offered.get(name)?.place ?? afterAll([])

@@ -16,8 +16,9 @@
  *   and after a failure `error.type` and `rpc.response.status_code`. Its name contains only targets that the caller may
  *   see. A method that does not exist is `_OTHER`. A cancelled request has no `error.type`.
  * - `mcp.server.operation.duration` and `mcp.server.session.duration`: histograms in seconds.
- * - In addition to the conventions: `mcp.server.requests` by method and outcome, `mcp.server.sessions` and
- *   `mcp.server.streams` that are open now, and `mcp.server.refusals` of HTTP requests by `http.response.status_code`.
+ * - In addition to the conventions: `mcp.server.requests` by method and outcome, `mcp.server.active_requests` in progress
+ *   now, without `subscriptions/listen`, `mcp.server.sessions` and `mcp.server.streams` that are open now, and
+ *   `mcp.server.refusals` of HTTP requests by `http.response.status_code`.
  *
  * @example
  * const server = McpServer.layer(
@@ -187,7 +188,15 @@ const recording = (
       const method = methodOf(request)
       const target = targetOf(catalog, request)
       let span: Tracer.Span | undefined
-      const handled = options.spans === false ? next(request) : Effect.suspend(() => {
+      // A subscription is open for as long as its client listens.
+      const isCounted = metrics !== undefined && method !== "subscriptions/listen"
+      let isActive = false
+      const handled = Effect.suspend(() => {
+        if (isCounted) {
+          isActive = true
+          metrics.requestBegan()
+        }
+        if (options.spans === false) return next(request)
         const sources = sourcesOf(request, context)
         return Effect.flatMap(begin(request, method, target, sources), (begun) => {
           span = begun
@@ -195,6 +204,7 @@ const recording = (
         })
       })
       return Effect.onExitPrimitive(handled, (exit) => {
+        if (isActive) metrics?.requestEnded()
         const outcome = outcomeOf(request, exit)
         const failure = failureOf(request, exit, outcome)
         if (span !== undefined) {

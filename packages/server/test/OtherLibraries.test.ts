@@ -91,7 +91,7 @@ describe("prompts", () => {
       [
         "fields of zod",
         { a: z.string() },
-        "the field \"a\" is not an Effect Schema; for another library, pass the schema"
+        "the field \"a\" is a schema of its own: pass the schema of the whole object, such as z.object({ … })"
       ],
       ["a text", "a", "expected a schema or the fields of a struct"],
       ["an Effect Schema of a text", Schema.String, "it must describe an object; give a struct or the fields of one"],
@@ -189,9 +189,8 @@ describe("templates", () => {
       const template = ResourceTemplate.make("a://{id}", { name: "a", variables: { id: z.string() } as never })
       const error = yield* kit.failure(kit.server(ResourceTemplate.layer(template, () => Effect.succeed(""))))
       expect(error).toMatchObject({
-        message:
-          "The resource template \"a://{id}\" has an invalid variables schema: the field \"id\" is not an Effect "
-          + "Schema; for another library, pass the schema of the whole object",
+        message: "The resource template \"a://{id}\" has an invalid variables schema: the field \"id\" is a schema "
+          + "of its own: pass the schema of the whole object, such as z.object({ … })",
         reason: { _tag: "InvalidSchema", schema: "variables" }
       })
     }))
@@ -253,8 +252,8 @@ describe("forms", () => {
   it("names the field of another library", () => {
     const form = Elicitation.make({ people: z.int() } as never)
     expect(Result.getOrThrow(Result.flip(form.requestedSchema))).toBe(
-      "invalid form: the field \"people\" is not an Effect Schema; for another library, pass the schema of " +
-        "the whole object"
+      "invalid form: the field \"people\" is a schema of its own: pass the schema of the whole object, such " +
+        "as z.object({ … })"
     )
   })
 })

@@ -205,12 +205,12 @@ describe("an invalid schema", () => {
       [
         "is given by its fields",
         { input: { city: z.string() } as never },
-        "the field \"city\" is not an Effect Schema; for another library, pass the schema of the whole object"
+        "the field \"city\" is a schema of its own: pass the schema of the whole object, such as z.object({ … })"
       ],
       [
         "is JSON Schema as it is",
         { input: { type: "object", properties: {} } as never },
-        "the field \"type\" is not an Effect Schema; for JSON Schema, use JsonSchema.make"
+        "the field \"type\" is not a schema: for JSON Schema, use jsonSchema of skein, or JsonSchema.make of @skein/server"
       ],
       ["is none", { input: null as never }, "expected a schema or the fields of a struct"],
       ["cannot describe its JSON Schema", { input: z.object({ at: z.date() }) }, "an invalid input schema: "],

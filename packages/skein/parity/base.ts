@@ -94,6 +94,7 @@ export const rows: ReadonlyArray<Row> = [
     "Inspect",
     "KeyedCounter",
     "Limits",
+    "Listeners",
     "Ndjson",
     "NodeStreams",
     "Options",
@@ -105,6 +106,7 @@ export const rows: ReadonlyArray<Row> = [
     "RequestRunner",
     "RetryAfter",
     "Sealer",
-    "Session"
+    "Session",
+    "Workers"
   ], mechanisms)
 ]

@@ -20,10 +20,17 @@ export const rows: ReadonlyArray<readonly [effect: string, skein: string | { rea
   ["@skein/server/NodeHttp.layer", "AsyncServer.listen"],
   ["@skein/server/NodeHttp.Server", "Listening"],
   ["@skein/server/NodePages", { missing: "for the console, which needs Effect" }],
+  ["@skein/server/Metrics.joined", "AsyncServer.metrics"],
+  ["@skein/server/Metrics.layerHttp", {
+    missing: "it has the metrics of Effect: AsyncServer.metrics takes those of others"
+  }],
+  ["@skein/server/Metrics.contentType", { missing: "AsyncServer.metrics sets it" }],
   ["@skein/server/NodeRoutes.handlers", "AsyncServer.route"],
   ["@skein/server/NodeRoutes.make", { missing: "its routes are those of Effect's HttpRouter: AsyncServer.route" }],
   ["@skein/server/ServerCard.make", "ServerCardOptions"],
   ["@skein/server/ServerCard.paths", "httpPaths"],
+  ["@skein/server/Webhook.handler", "webhook"],
+  ["@skein/server/Webhook.layer", { missing: "its route is one of Effect's HttpRouter: webhook" }],
   ["@skein/server/WebHttp.mount", "webHandler"],
   ["@skein/server/WebHttp.handler", "webHandler"]
 ]

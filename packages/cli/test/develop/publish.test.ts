@@ -44,8 +44,18 @@ beforeAll(async () => {
       const { TEA_TOKEN, NODE_ENV } = process.env
       const level = env["TEA_LEVEL"] ?? ("TEA_QUIET" in process.env ? "quiet" : "all")
       if (TEA_TOKEN === undefined) throw new Error("no token")
+      import { late } from "./late.ts"
       export default new AsyncServer({ name: "async", version: "1.2.0" })
-        .tool("greet", {}, () => [level, TEA_TOKEN, NODE_ENV, process.env["TEA_LATE"]].join(" "))`,
+        .tool("greet", {}, () => [level, TEA_TOKEN, NODE_ENV, late()].join(" "))`,
+    "late.ts": `
+      import { env } from "node:process"
+      // process.env.TEA_COMMENT
+      export const late = (): string => {
+        const { TEA_CUP: cup = "glass", "TEA_SPOON": spoon } = process.env
+        const other = { env: { TEA_OTHER: "1" } }
+        process.env.TEA_WRITTEN = "1"
+        return [cup, spoon, env.TEA_LATE, process.env?.["TEA_SECRET"], other.env.TEA_OTHER, process.env.PATH].join(" ")
+      }`,
     "broken.ts": `
       import * as Effect from "effect/Effect"
       import * as Layer from "effect/Layer"
@@ -102,12 +112,16 @@ describe("skein publish --dry-run", () => {
     assert.match(long.err, /The registry would refuse the entry: [^]*description/)
   })
 
-  it("finds the variables that the files of a server read from process.env while it is built", async () => {
+  it("finds the variables that the files of a server read from process.env, while it is built or in a handler", async () => {
     const { code, err, out } = await publish("--env", "TEA_TOKEN=any", "async.ts")
     assert.deepStrictEqual([code, err], [0, ""])
     assert.deepStrictEqual(JSON.parse(out).packages[0].environmentVariables, [
+      { name: "TEA_CUP" },
+      { name: "TEA_LATE" },
       { name: "TEA_LEVEL" },
       { name: "TEA_QUIET" },
+      { name: "TEA_SECRET", isSecret: true },
+      { name: "TEA_SPOON" },
       { name: "TEA_TOKEN", isRequired: true, isSecret: true }
     ])
     const missing = await publish("async.ts")

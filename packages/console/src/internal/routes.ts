@@ -142,7 +142,7 @@ export const makeRoutes = (base: string, options: RouteOptions) => {
       (source, node) =>
         source.interrupt &&
         Effect.map(
-          source.interrupt(node),
+          source.interrupt(node, principal?.id),
           (isFound): Interrupted => ({ outcome: isFound ? "Interrupted" : "NotFound" })
         ),
       "interrupted",
@@ -153,7 +153,7 @@ export const makeRoutes = (base: string, options: RouteOptions) => {
     change(
       body,
       (source, node) =>
-        source.act && Effect.map(source.act(node, body.action), (result): Acted => ({
+        source.act && Effect.map(source.act(node, body.action, principal?.id), (result): Acted => ({
           outcome: result?.isDone === true ? "Done" : "NotFound",
           ...(result?.message === undefined ? undefined : { message: clip(result.message) })
         })),

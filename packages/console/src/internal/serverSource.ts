@@ -46,7 +46,10 @@ const subscriptionNodes = (
 const count = (number: number): string => number.toLocaleString("en")
 
 /** The work of a server in a line: most requests end before a snapshot could contain them. */
-const summaryOf = ({ failures, requests }: ServerInfo["tally"], rate: number | undefined): string | undefined => {
+export const summaryOf = (
+  { failures, requests }: Pick<ServerInfo["tally"], "failures" | "requests">,
+  rate: number | undefined
+): string | undefined => {
   if (requests === 0) return undefined
   const perSecond = rate === undefined ? "" : `${count(rate)} requests per second, `
   return `${perSecond}${count(requests)} answered, ${count(failures)} failed`

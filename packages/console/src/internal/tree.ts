@@ -105,7 +105,8 @@ const ask = (source: Source, query: Query, readTimeout: number): Effect.Effect<R
     )
   )
 
-const reasonOf = (cause: Cause.Cause<unknown>): string => {
+/** The reason of a failure, for viewers. */
+export const reasonOf = (cause: Cause.Cause<unknown>): string => {
   const error = cause.reasons.find(Cause.isFailReason)?.error
   return error instanceof Error ? error.message : "the source failed; the log has the cause at the level Debug"
 }

@@ -29,6 +29,7 @@ const all = {
   SKEIN_CORS: "true",
   SKEIN_TRUSTED_PROXIES: "2",
   SKEIN_STATELESS: "true",
+  SKEIN_SESSIONS: "home",
   SKEIN_STATE_KEYS: `${"a".repeat(32)}, ${"b".repeat(32)}`,
   SKEIN_LEGACY_SSE: "true",
   SKEIN_ALWAYS_STREAM: "session",
@@ -42,6 +43,12 @@ const all = {
   SKEIN_WORKERS: "auto",
   SKEIN_LOG_FORMAT: "json",
   SKEIN_LOG_LEVEL: "debug",
+  SKEIN_NODE_REQUESTS_KEYS: "k".repeat(32),
+  SKEIN_NODE_REQUESTS_TLS_FOLDER: "/etc/skein/tls",
+  SKEIN_NODE_REQUESTS_TLS_NAME: "shop.internal",
+  SKEIN_NODE_REQUESTS_HOST: "0.0.0.0",
+  SKEIN_NODE_REQUESTS_PORT: "8081",
+  SKEIN_NODE_REQUESTS_ADVERTISED_HOST: "10.0.0.7",
   SKEIN_MAX_MESSAGE_BYTES: "1048576",
   SKEIN_MAX_RETAINED_BYTES: "33554432",
   SKEIN_MAX_IN_FLIGHT_REQUESTS: "100",
@@ -63,6 +70,7 @@ const read = {
   cors: variables.cors.parse("true"),
   trustedProxies: 2,
   stateless: true,
+  sessions: "home",
   stateKeys: [Redacted.make("a".repeat(32)), Redacted.make("b".repeat(32))],
   legacySse: { path: "/sse", messages: "/messages", assumeInitialized: true },
   alwaysStream: "session",
@@ -76,6 +84,14 @@ const read = {
   workers: "auto",
   logFormat: "json",
   logLevel: "Debug",
+  nodeRequests: {
+    keys: [Redacted.make("k".repeat(32))],
+    tlsFolder: "/etc/skein/tls",
+    tlsName: "shop.internal",
+    host: "0.0.0.0",
+    port: 8081,
+    advertisedHost: "10.0.0.7"
+  },
   limits: {
     maxMessageBytes: 1_048_576,
     maxRetainedBytes: 33_554_432,
@@ -116,6 +132,15 @@ const wrong: ReadonlyArray<readonly [name: string, value: string, message: strin
     "SKEIN_STATE_KEYS has a key that is too short (number 2): expected keys of at least 32 bytes, separated by commas, " +
     "such as the output of openssl rand -base64 32"
   ],
+  ["SESSIONS", "away", "SKEIN_SESSIONS is \"away\": expected one of anywhere, home"],
+  [
+    "NODE_REQUESTS_KEYS",
+    "secret",
+    "SKEIN_NODE_REQUESTS_KEYS has a key that is too short (number 1): expected keys of at least 32 bytes, separated by " +
+    "commas, such as the output of openssl rand -base64 32"
+  ],
+  ["NODE_REQUESTS_TLS_NAME", "a b", "SKEIN_NODE_REQUESTS_TLS_NAME is \"a b\": expected a DNS name"],
+  ["NODE_REQUESTS_PORT", "x", "SKEIN_NODE_REQUESTS_PORT is \"x\": expected a port, from 0 to 65535"],
   ["CORS", "https://app.example.com", "SKEIN_CORS is \"https://app.example.com\": expected true or false"],
   ["ALWAYS_STREAM", "never", "SKEIN_ALWAYS_STREAM is \"never\": expected true, false or session"],
   ["EXPIRED_STREAMS", "drop", "SKEIN_EXPIRED_STREAMS is \"drop\": expected one of end, keep"],
@@ -193,9 +218,11 @@ describe("fillIn", () => {
     expect(fillIn(given, all)).toEqual({ ...read, port: 0, health: false })
   })
 
-  it("keeps the limits that are in the code", () => {
+  it("keeps the limits and the members of nodeRequests that are in the code", () => {
     expect(fillIn({ limits: { idleTimeout: "1 hour", maxSessions: undefined } }, all))
       .toEqual({ ...read, limits: { ...read.limits, idleTimeout: "1 hour" } })
+    expect(fillIn({ nodeRequests: { keys: ["k"] } }, { SKEIN_NODE_REQUESTS_PORT: "1", SKEIN_NODE_REQUESTS_KEYS: "x" }))
+      .toEqual({ nodeRequests: { keys: ["k"], port: 1 } })
     const given = { limits: { maxStreams: 0 } }
     expect(fillIn(given, { SKEIN_MAX_STREAMS: "1" })).toEqual(given)
     expect(fillIn({ cors: "mine" }, { SKEIN_CORS: "false" })).toEqual({ cors: "mine" })

@@ -49,12 +49,15 @@ class Kept {
   }
 }
 
+// Longer than the test.
+const long = 600_000
+
 /** A listening server, and the function that begins its end and returns when new connections are refused. */
 const serve = (idleCloseDelay: number, ...definitions: ReadonlyArray<typeof fixtures.echo>) =>
   Effect.gen(function*() {
     const scope = yield* Scope.make()
     const { port } = yield* Scope.provide(kit.serve(fixtures.server(fixtures.echo, ...definitions)), scope).pipe(
-      kit.bounded({ idleCloseDelay })
+      kit.bounded({ idleCloseDelay, busyCloseDelay: long, firstRequestDelay: long, flushTimeout: long })
     )
     const isRefused = Effect.callback<boolean>((resume) => {
       const socket = connect(port, "127.0.0.1")
@@ -68,9 +71,6 @@ const serve = (idleCloseDelay: number, ...definitions: ReadonlyArray<typeof fixt
     const stop = Effect.forkChild(Scope.close(scope, Exit.void))
     return { port, stop, begin: Effect.tap(stop, () => refused) }
   })
-
-// Longer than the test.
-const long = 600_000
 
 describe("the end of a listener", () => {
   it.live("answers a request that arrives on an idle connection, and closes the connection with the answer", () =>
@@ -105,6 +105,23 @@ describe("the end of a listener", () => {
       yield* Fiber.join(stopped)
     }))
 
+  it.live("keeps idle connections while requests arrive on others, as those of a proxy under load", () =>
+    Effect.gen(function*() {
+      const { begin, port } = yield* serve(1_000)
+      const [idle, busy] = [new Kept(port), new Kept(port)]
+      yield* Effect.forEach([idle, busy], (one) => one.call())
+      const stopped = yield* begin
+      busy.socket.write(head + body)
+      // Both have been idle for too long when the request is read.
+      const end = performance.now() + 1_100
+      while (performance.now() < end);
+      yield* until(() => busy.isClosed)
+      expect(idle.isClosed).toBe(false)
+      yield* idle.call()
+      yield* until(() => idle.isClosed)
+      yield* Fiber.join(stopped)
+    }))
+
   it.live("answers the connections of the kernel's queue", () =>
     Effect.gen(function*() {
       const { port, stop } = yield* serve(long)
@@ -112,8 +129,24 @@ describe("the end of a listener", () => {
       const queued = Array.from({ length: 8 }, () => new Kept(port))
       const stopped = yield* stop
       yield* Effect.forEach(queued, (one) => one.call(), { concurrency: "unbounded" })
+      // Those that were answered before it stopped listening stay open.
+      for (const { socket } of queued) socket.end()
       yield* Fiber.join(stopped)
       expect(queued.map(({ answers }) => answers)).toEqual(queued.map(() => 1))
+    }))
+
+  it.live("answers a client that has just connected, after it has closed idle connections", () =>
+    Effect.gen(function*() {
+      const { begin, port } = yield* serve(1)
+      const idle = new Kept(port)
+      yield* idle.call()
+      const fresh = new Kept(port)
+      yield* Effect.callback<void>((resume) => void fresh.socket.once("connect", () => resume(Effect.void)))
+      const stopped = yield* begin
+      yield* until(() => idle.isClosed)
+      yield* fresh.call()
+      yield* until(() => fresh.isClosed)
+      yield* Fiber.join(stopped)
     }))
 
   it.live("waits for the rest of a body that is being sent", () =>

@@ -1,5 +1,6 @@
 /** A server of several processes: `workers` of `NodeHttp.runMain`. */
 import { describe, expect, it } from "@effect/vitest"
+import * as LegacySse from "@skein/server/LegacySse"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { mkdtemp, rm } from "node:fs/promises"
@@ -66,6 +67,40 @@ describe("workers", () => {
       for (let n = 0; n < 4; n++) expect((yield* client.post(call(5, "pid"))).status).toBe(404)
     })))
 
+  it.live("2024-11-05 · serve the sessions of HTTP+SSE together", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* start({ legacySse: LegacySse.make() })
+      const stream = yield* kit.open(server as never, {
+        method: "GET",
+        path: "/sse",
+        headers: { accept: "text/event-stream" }
+      })
+      const path = (yield* stream.next).data!
+      const say = (body: kit.Json) => kit.send(server as never, { path, headers: kit.posting, body })
+      expect((yield* say(initialize("2024-11-05"))).status).toBe(202)
+      expect((yield* stream.message).id).toBe("init")
+      yield* say(notification("notifications/initialized"))
+      for (let n = 0; n < 8; n++) {
+        expect((yield* say(call(n, "pid"))).status).toBe(202)
+        expect((yield* stream.message).id).toBe(n)
+      }
+    })))
+
+  it.live("2025-11-25 · resume the stream of a call that another one handles, before the call has ended", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* start()
+      const client = yield* enter(server)
+      for (let round = 0; round < 4; round++) {
+        const asked = yield* client.stream(call(1, "ask"))
+        yield* asked.next
+        const question = yield* asked.next
+        asked.leave()
+        const resumed = yield* client.get({ "last-event-id": question.id! })
+        expect((yield* client.post(response(question.json.id, `${round}`))).status).toBe(202)
+        expect((yield* resumed.message).result.content[0].text).toBe(`${round}`)
+      }
+    })))
+
   it.live("are replaced when they exit, and their sessions go on", () =>
     Effect.scoped(Effect.gen(function*() {
       const server = yield* start()
@@ -77,6 +112,19 @@ describe("workers", () => {
       expect(others.size).toBe(2)
       server.kill("SIGTERM")
       expect(yield* server.exit).toBe(143)
+    })))
+
+  it.live("survive a message to the primary process that fails, and end quietly when it is killed", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const server = yield* start()
+      const client = yield* enter(server)
+      const before = yield* pids(client, 2)
+      for (let n = 0; n < 4; n++) yield* client.post(call(1, "epipe"))
+      expect(yield* pids(client, 2)).toEqual(before)
+      server.kill("SIGKILL")
+      // The pipe of stderr closes with the last worker.
+      expect(yield* server.exit).toBe("SIGKILL")
+      expect(server.stderr.all.filter((line) => /EPIPE|Error/.test(line))).toEqual([])
     })))
 
   it.live("finish the requests in flight on SIGTERM, and report the end once each", () =>
@@ -146,6 +194,15 @@ describe("workers", () => {
       const wrong = yield* start({ workers: 1.5 })
       expect(yield* wrong.exit).toBe(1)
       expect(wrong.stderr.all.join()).toContain("The option workers is 1.5: expected a number from 1, or \"auto\"")
+    })))
+
+  it.live("are refused with a port for the other nodes, which only one of them could have", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const keys = ["k".repeat(32)]
+      const refused = yield* start({ nodeRequests: { keys, port: 8081 } })
+      expect(yield* refused.exit).toBe(1)
+      expect(refused.stderr.all.join()).toContain("leave out the port of nodeRequests (SKEIN_NODE_REQUESTS_PORT)")
+      yield* enter(yield* start({ nodeRequests: { keys, port: 0 } }))
     })))
 
   it.live("are refused with stores in memory, whose names and remedies the message has", () =>

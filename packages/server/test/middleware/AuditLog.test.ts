@@ -55,7 +55,7 @@ for (const revision of support.eras) {
         )
         const client = yield* support.connect(server, revision, support.as("alice"))
         all.length = 0
-        yield* client.call("ok", { secret: "xyz" })
+        yield* client.call("ok", { secret: "x y z" })
         for (const name of ["fails", "refuses", "dies", "none"]) yield* client.request("tools/call", { name })
         yield* client.request("tools/list")
         yield* client.request("tools/list")
@@ -71,7 +71,7 @@ for (const revision of support.eras) {
           ["no/such", undefined, "error", -32601]
         ])
         expect(all[0]).toMatchObject({ principal: "alice", client: "kit 1", revision })
-        expect(JSON.stringify(all)).not.toContain("xyz")
+        expect(JSON.stringify(all)).not.toContain("x y z")
       }))
 
     it.effect("records cancelled and slow requests with their duration", () =>
@@ -107,8 +107,8 @@ for (const revision of support.eras) {
           ),
           revision
         )
-        yield* client.call("ok", { secret: "xyz" })
-        expect(whole.all[0]!.arguments).toEqual({ secret: "xyz" })
+        yield* client.call("ok", { secret: "x y z" })
+        expect(whole.all[0]!.arguments).toEqual({ secret: "x y z" })
         expect(cut.all[0]!.arguments).toBe("cut")
       }))
 
@@ -148,7 +148,7 @@ for (const revision of support.eras) {
         if (revision === "2025-11-25") yield* client.request("logging/setLevel", { level: "debug" })
         lines.length = 0
         const _meta = revision === "2025-11-25" ? {} : { "io.modelcontextprotocol/logLevel": "debug" }
-        yield* client.request("tools/call", { name: "ok", arguments: { secret: "xyz" }, _meta })
+        yield* client.request("tools/call", { name: "ok", arguments: { secret: "x y z" }, _meta })
         yield* client.request("tools/call", { name: "two\nlines", _meta })
         yield* kit.settle
         expect(lines.map(([line]) => line)).toEqual([
@@ -163,7 +163,7 @@ for (const revision of support.eras) {
           revision
         })
         expect(lines[1]![1]).toMatchObject({ outcome: "error", code: -32602 })
-        expect(JSON.stringify(lines)).not.toContain("xyz")
+        expect(JSON.stringify(lines)).not.toContain("x y z")
         expect(client.notices("notifications/message")).toEqual([])
       }))
 

@@ -12,6 +12,8 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Metric from "effect/Metric"
@@ -292,7 +294,7 @@ for (const revision of support.eras) {
           .map((
             { attributes, state }
           ) => [attributes["mcp.method.name"], attributes["gen_ai.tool.name"], attributes.outcome, state.count])
-          .filter(([method]) => method !== "initialize")
+          .filter(([method, , , count]) => method !== "initialize" && count > 0)
         expect(counts).toEqual([
           ["tools/call", "ok", "ok", 2],
           ["tools/call", "fails", "tool_error", 1],
@@ -339,9 +341,30 @@ for (const revision of support.eras) {
         expect(counts).toHaveLength(5)
         const handshake = revision === "2026-07-28" ? 0 : 1
         expect(counts.find(({ attributes }) => attributes["mcp.method.name"] === "_OTHER").state.count).toBe(
-          6 + handshake
+          8 + handshake
         )
       }))
+
+    for (const spans of [true, false]) {
+      it.effect(`has the requests in progress, ${spans ? "with" : "without"} spans`, () =>
+        Effect.gen(function*() {
+          const gates = { one: Latch.makeUnsafe(false), two: Latch.makeUnsafe(false) }
+          const one = Tool.layer(Tool.make("one"), () => Effect.andThen(gates.one.await, Effect.die("it fails")))
+          const two = Tool.layer(Tool.make("two"), () => Effect.as(gates.two.await, "done"))
+          const { read, server } = measured({ spans }, one, two)
+          const client = yield* kit.client(server, revision)
+          const active = Effect.map(read("mcp.server.active_requests"), ([gauge]) => gauge?.state.value ?? 0)
+          const calls = yield* Effect.forEach(["one", "two"], (name) => Effect.forkChild(client.call(name)))
+          yield* kit.settle
+          expect(yield* active).toBe(2)
+          gates.one.openUnsafe()
+          yield* Fiber.join(calls[0]!)
+          expect(yield* active).toBe(1)
+          gates.two.openUnsafe()
+          yield* Fiber.join(calls[1]!)
+          expect(yield* active).toBe(0)
+        }))
+    }
 
     it.effect("counts the streams and refusals that a transport reports", () =>
       Effect.gen(function*() {

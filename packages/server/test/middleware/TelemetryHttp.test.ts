@@ -33,12 +33,14 @@ const setUp = (options?: NodeHttp.Options) =>
       Layer.provide(Layer.merge(Layer.succeed(Tracer.Tracer, tracer), Layer.succeed(Metric.MetricRegistry, registry)))
     )
     const at = yield* http.serve(server, options)
-    const counted = (name: string) =>
+    const read = (name: string) =>
       Effect.map(
         Effect.provideService(Metric.snapshot, Metric.MetricRegistry, registry),
-        (all): any => all.find(({ id }) => id === name)
+        (all): ReadonlyArray<any> => all.filter(({ id }) => id === name)
       )
-    return { at, spans, counted }
+    const counted = (name: string) =>
+      Effect.map(read(name), (all) => all.find(({ state }) => state.count > 0 || state.value !== undefined))
+    return { at, spans, counted, read }
   })
 
 const parentOf = (span: Tracer.Span): string | undefined => Option.getOrUndefined(span.parent)?.spanId
@@ -62,7 +64,11 @@ it.live("2026-07-28 · the trace of the header is the parent, or is linked if _m
 
 it.live("2025-11-25 · the trace of the header is the parent in a session too; sessions and refusals are counted", () =>
   Effect.scoped(Effect.gen(function*() {
-    const { at, counted, spans } = yield* setUp()
+    const { at, counted, read, spans } = yield* setUp()
+    const statuses = (yield* read("mcp.server.refusals")).map((
+      { attributes, state }
+    ) => [attributes["http.response.status_code"], state.count])
+    expect(statuses).toEqual(expect.arrayContaining([["401", 0], ["403", 0], ["429", 0], ["503", 0]]))
     const headers = {
       "content-type": "application/json",
       accept: "application/json, text/event-stream",
@@ -79,6 +85,15 @@ it.live("2025-11-25 · the trace of the header is the parent in a session too; s
       ["tools/call greet", "00f067aa0ba902b7"]
     ])
     expect((yield* counted("mcp.server.sessions")).state.value).toBe(1)
+    const requests = (yield* read("mcp.server.requests")).map((
+      { attributes, state }
+    ) => [attributes["mcp.method.name"], attributes.outcome, attributes["error.type"], state.count])
+    expect(requests).toEqual(expect.arrayContaining([
+      ["tools/call", "ok", undefined, 1],
+      ["tools/call", "tool_error", "tool_error", 0],
+      ["tools/call", "defect", "tool_error", 0],
+      ["initialize", "defect", "-32603", 0]
+    ]))
     const evil = yield* http.send(at, { headers: { ...headers, origin: "http://evil.example.com" }, body })
     expect(evil.status).toBe(403)
     expect(yield* counted("mcp.server.refusals")).toMatchObject({

@@ -345,7 +345,7 @@ describe("telemetry", () => {
     assert.deepEqual(
       open["mcp.server.requests"]!.dataPoints.filter(({ attributes }) => attributes["gen_ai.tool.name"] === "price")
         .map(({ attributes, value }) => [attributes["outcome"], attributes["unit"], value]),
-      [["ok", undefined, 2]]
+      [["tool_error", undefined, 0], ["defect", undefined, 0], ["ok", undefined, 2]]
     )
     assert.isAbove(callbacks, 0)
     assert.deepEqual(open["mcp.server.sessions"]!.dataPoints.map(({ value }) => value), [1])

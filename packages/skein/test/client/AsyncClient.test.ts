@@ -159,6 +159,8 @@ describe("AsyncClient", () => {
     expect((closed as ClientError).reason.cause).toBeInstanceOf(TransportError)
     expect(await failureOf(AsyncClient.connect("")))
       .toMatchObject({ message: expect.stringMatching(/^AsyncClient\.connect expects a URL/) })
+    expect(await failureOf(AsyncClient.connect("node", ["server.js"] as never)))
+      .toMatchObject({ message: "A command and its arguments are one text, or { command, args }" })
   })
 
   it("cancels an aborted call, and ends pending calls when it is closed", async () => {

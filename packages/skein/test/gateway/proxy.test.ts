@@ -97,7 +97,7 @@ describe("proxy", () => {
       connections: {
         per: "principal",
         server: async ({ principal }) => {
-          if (principal === undefined && ++failures === 1) throw new Error("the token abc is wrong")
+          if (principal === undefined && ++failures === 1) throw new Error("the token s3cret is wrong")
           if (principal?.id === "eve") throw new VisibleError("Link your account first")
           if (principal?.id === "mallory") throw withHttp(invalidRequest("You are locked out"), { status: 403 })
           return { url, headers: { authorization: `Bearer of ${principal?.id ?? "nobody"}` } }
@@ -113,7 +113,7 @@ describe("proxy", () => {
     await withTransport(server.transport(), async (client) => {
       const { content, isError } = await client.callTool("token")
       expect(isError).toBe(true)
-      expect(JSON.stringify(content)).not.toContain("abc")
+      expect(JSON.stringify(content)).not.toContain("s3cret")
       expect(await callText(client, "token")).toBe("Bearer of nobody")
     })
     await withTransport(server.transport({ principal: { id: "eve" } }), async (client) => {

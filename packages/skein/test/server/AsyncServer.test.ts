@@ -271,6 +271,8 @@ export const mistakes = (server: AsyncServer) => {
   server.prompt("p", { arguments: z.object({ n: z.string() }) }, () => "x", { complete: { m: ["1"] } })
   // @ts-expect-error The field `place` of a form must be a text
   server.tool("t", {}, (_, { elicit }) => elicit("?", z.object({ place: z.object({ x: z.number() }) })))
+  // @ts-expect-error Pass the schema of the whole form
+  server.tool("t", {}, (_, { elicit }) => elicit("?", { sure: z.boolean() }))
   // @ts-expect-error Pass one object
   server.tool("t", {}, (_, { progress }) => progress(1, 2))
   // @ts-expect-error JSON cannot hold a part of the result

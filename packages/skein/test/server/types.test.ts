@@ -51,7 +51,7 @@ interface Options {
   readonly BridgeOptions: [
     PlainHttp.BridgeOptions,
     NodeBridge.Options,
-    "connect" | "cors" | "legacySse" | "pages" | "protection" | "routes" | "serverCard"
+    "connect" | "cors" | "legacySse" | "nodeRequests" | "pages" | "protection" | "routes" | "serverCard"
   ]
   readonly CachingHint: [Plain.CachingHint, Caching.Hint, never]
   readonly CachingHints: [Plain.CachingHints, Caching.Methods, never]
@@ -66,12 +66,12 @@ interface Options {
   readonly HttpMainOptions: [
     Plain.HttpMainOptions,
     NodeHttp.MainOptions,
-    "cors" | "legacySse" | "loggers" | "onListening" | "pages" | "protection" | "routes" | "serverCard"
+    "cors" | "legacySse" | "loggers" | "nodeRequests" | "onListening" | "pages" | "protection" | "routes" | "serverCard"
   ]
   readonly HttpOptions: [
     Plain.HttpOptions,
     NodeHttp.Options,
-    "cors" | "legacySse" | "pages" | "protection" | "routes" | "serverCard"
+    "cors" | "legacySse" | "nodeRequests" | "pages" | "protection" | "routes" | "serverCard"
   ]
   readonly JsonSchemaOptions: [Plain.JsonSchemaOptions, JsonSchema.Options, never]
   readonly LegacySseOptions: [Plain.LegacySseOptions, LegacySse.Options, never]

@@ -82,9 +82,10 @@ describe("values that the program receives", () => {
     expectTypeOf<CoreAdmin.CodeCheck>().toExtend<skein.CodeCheck>()
     expectTypeOf<keyof CoreAdmin.ListedTask>().toEqualTypeOf<keyof skein.ListedTask>()
     expectTypeOf<keyof CoreAdmin.InspectedTask>().toEqualTypeOf<keyof skein.InspectedTask>()
-    type OfSkein = "admin" | "schedules" | "startWorker" | "start" | "wait" | "watch" | "get" | "list" | "cancel"
-    expectTypeOf<Exclude<keyof AsyncTasks.AsyncTasks, "layer">>().toEqualTypeOf<OfSkein | "answer" | "expireSoon">()
-    expectTypeOf<OfSkein | "answer" | "expireSoon">().toExtend<keyof skein.Tasks>()
+    type Reads = "admin" | "schedules" | "wait" | "watch" | "get" | "list"
+    type OfSkein = Reads | "startWorker" | "start" | "submit" | "cancel" | "answer" | "send" | "sendAll" | "expireSoon"
+    expectTypeOf<Exclude<keyof AsyncTasks.AsyncTasks, "layer">>().toEqualTypeOf<OfSkein>()
+    expectTypeOf<OfSkein>().toExtend<keyof skein.Tasks>()
   })
 
   it("the context of a handler has the same members, except for those of Effect", () => {

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { AsyncServer, type Definition, type Service, VisibleError } from "skein"
 import {
+  EventError,
   memoryTasks,
   sqliteTasks,
   StepError,
@@ -13,14 +14,16 @@ import {
   type TaskState,
   taskTools
 } from "skein/tasks"
+import { webhook } from "skein/http"
 import { fork, spawn } from "node:child_process"
+import { createHmac } from "node:crypto"
 import { once } from "node:events"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach } from "vitest"
 import { z } from "zod"
-import { withClient } from "../server/kit.ts"
+import { callText, withClient } from "../server/kit.ts"
 import { makeShop } from "./shop.ts"
 
 const cleanups: Array<() => unknown> = []
@@ -78,6 +81,30 @@ const memory = () => memoryTasks({ pollInterval: 20 })
 const endOf = async (shop: Tasks, name: string, args = {}) => shop.wait((await shop.start(name, args)).id)
 
 describe("skein/tasks", () => {
+  it("submits tasks, which start children, with typed values", async () => {
+    const half = task("half", { input: z.object({ n: z.number() }), output: z.object({ n: z.number() }) }, ({ n }) => {
+      if (n % 2 === 1) throw new VisibleError(`${n} is odd`)
+      return { n: n / 2 }
+    })
+    const all = task(
+      "all",
+      { input: z.object({ of: z.array(z.number()) }) },
+      async ({ of }, { forEach, join, start }) => {
+        const { n } = await join(await start(half, { n: 2 }, { key: "first" }))
+        const results = await forEach(half, of.map((n) => ({ n })), { onFailure: "collect" })
+        return [n, ...results.map((each) => each.status === "fulfilled" ? each.value.n : "odd")].join()
+      }
+    )
+    const numbers = tasks(memoryTasks({ pollInterval: 20 }), [half, all])
+    await listen(numbers)
+    const { wait } = await numbers.submit(all, { of: [4, 5, 6] })
+    const text: string = await wait()
+    expect(text).toBe("1,2,odd,3")
+    const failed = await (await numbers.submit(half, { n: 7 })).wait().catch((error: unknown) => error)
+    expect(failed).toBeInstanceOf(TaskError)
+    expect((failed as TaskError).reason).toMatchObject({ _tag: "Failed", message: "7 is odd" })
+  })
+
   it("runs a task of a client to its result, with its question", () => {
     const folder = makeFolder()
     const { shop } = makeShop(folder, 0)
@@ -91,6 +118,22 @@ describe("skein/tasks", () => {
       },
       { elicit: async () => ({ action: "accept", content: { address: "Hafen 1" } }) }
     )
+  })
+
+  it("says what a store, the list of tasks and a sleep need in a program without types", () => {
+    expect(() => sqliteTasks({ file: "tasks.db" } as never)).toThrow("sqliteTasks({ filename: \"tasks.db\" })")
+    const rest = task("rest", {}, async (_, { sleep }) => {
+      try {
+        await sleep("5 seconds", undefined as never)
+      } catch (error) {
+        return String(error)
+      }
+      return "no error"
+    })
+    expect(() => tasks(memoryTasks(), rest as never)).toThrow("tasks(store, [order])")
+    return withClient(serverOf(tasks(memoryTasks(), [rest])), async (client) => {
+      expect(await callText(client, "rest")).toContain("sleep(\"rest\", \"5 seconds\")")
+    })
   })
 
   it("compensates a task that fails, with the stored result of its step", () => {
@@ -387,5 +430,75 @@ describe("the types of task", () => {
       memoryTasks().migrate()
     })
     expect(() => task("no handler", {}, undefined as never)).toThrow("A task needs a name, options and a handler")
+  })
+})
+
+describe("events", () => {
+  const Paid = z.object({ receipt: z.string() })
+  const order = task("order", { input: z.object({}) }, async (_, { awaitEvent }) => {
+    try {
+      const { receipt } = await awaitEvent("paid", { schema: Paid, timeout: "1 hour" })
+      return `paid: ${receipt}`
+    } catch (error) {
+      if (!(error instanceof EventError)) throw error
+      return `${error.reason._tag} ${JSON.stringify(error.reason.value)}`
+    }
+  })
+
+  it("are sent to a task, which reads them with a schema of Zod", async () => {
+    const shop = tasks(memoryTasks(), [order])
+    await listen(shop)
+    const one = await shop.start(order, {})
+    expect(await shop.send(one.id, "paid", { receipt: "R1" }, { key: "k" })).toBe(true)
+    expect(await shop.send(one.id, "paid", { receipt: "R1" }, { key: "k" })).toBe(false)
+    expect(textOf(await shop.wait(one.id))).toBe("paid: R1")
+    const two = await shop.start(order, {})
+    await shop.send(two.id, "paid", { receipt: 5 })
+    expect(textOf(await shop.wait(two.id))).toBe("InvalidEvent {\"receipt\":5}")
+    await expect(shop.send(two.id, "paid", 1)).rejects.toMatchObject({ reason: { _tag: "AlreadyEnded" } })
+    await expect(shop.send("none", "paid", 1)).rejects.toThrow(TaskError)
+  })
+
+  it("of a topic are sent to each task that awaits them", async () => {
+    const delivery = task("delivery", { input: z.object({ order: z.string() }) }, async ({ order }, { awaitEvent }) => {
+      const { receipt } = await awaitEvent("paid", { topic: `order/${order}`, schema: Paid })
+      return `delivers ${order}: ${receipt}`
+    })
+    const shop = tasks(memoryTasks(), [delivery])
+    await listen(shop)
+    // It is stored for the tasks that await it later.
+    expect(await shop.sendAll("paid", "order/1", { receipt: "R1" }, { key: "k" })).toBe(0)
+    const both = [await shop.start(delivery, { order: "1" }), await shop.start(delivery, { order: "1" })]
+    const ends = await Promise.all(both.map(({ id }) => shop.wait(id)))
+    expect(ends.map(textOf)).toEqual(["delivers 1: R1", "delivers 1: R1"])
+  })
+
+  it("come from a signed webhook", async () => {
+    const shop = tasks(memoryTasks(), [order])
+    const key = Buffer.alloc(32, "k")
+    const secrets = `whsec_${key.toString("base64")}`
+    const server = serverOf(shop).route(
+      "POST",
+      "/payments",
+      webhook({ secrets }, async ({ body, id }) => {
+        const { receipt, reference } = JSON.parse(body) as { readonly receipt: string; readonly reference: string }
+        await shop.send(reference, "paid", { receipt }, { key: id })
+      })
+    )
+    const { close, url } = await server.listen({ port: 0 })
+    cleanups.push(close)
+    const { id } = await shop.start(order, {})
+    const body = JSON.stringify({ reference: id, receipt: "R2" })
+    const seconds = String(Math.floor(Date.now() / 1000))
+    const post = (signature: string) =>
+      fetch(new URL("/payments", url), {
+        method: "POST",
+        headers: { "webhook-id": "m1", "webhook-timestamp": seconds, "webhook-signature": signature },
+        body
+      })
+    const signature = createHmac("sha256", key).update(`m1.${seconds}.${body}`).digest("base64")
+    expect((await post(`v1,${"A".repeat(43)}=`)).status).toBe(401)
+    expect((await post(`v1,${signature}`)).status).toBe(204)
+    expect(textOf(await shop.wait(id))).toBe("paid: R2")
   })
 })

@@ -1,7 +1,8 @@
 /**
- * This program as a command line, for a server that is a process of its own.
+ * This program: its command line, for a server that is a process of its own, and the user who runs it.
  */
 import { existsSync } from "node:fs"
+import { hostname, userInfo } from "node:os"
 import { extname, join } from "node:path"
 
 /** The program, beside this code: all of it is in one folder, `dist/code`, in the package `skein`. */
@@ -37,3 +38,14 @@ export const ownCommand = (): ReadonlyArray<string> => [
   ...process.execArgv,
   ...process.argv.slice(1).filter((word) => word !== "--inspector" && !word.startsWith("--inspector-version="))
 ]
+
+/** The name of the user and of the machine: `ada@bakery`. A container may have no name for its user. */
+export const operatorName = (): string => {
+  let user: string
+  try {
+    user = userInfo().username
+  } catch {
+    user = String(process.getuid?.() ?? "unknown")
+  }
+  return `${user}@${hostname()}`
+}

@@ -2,7 +2,7 @@
  * Runs the commands of `skein tasks` on a server, over the protocol.
  */
 import type * as Client from "@skein/client/Client"
-import { ClientError } from "@skein/client/ClientError"
+import { ClientError, Unsupported } from "@skein/client/ClientError"
 import { isObject } from "@skein/protocol/JsonRpc"
 import * as Method from "@skein/protocol/Method"
 import * as Revision from "@skein/protocol/Revision"
@@ -69,6 +69,9 @@ const noListing = (revision: Revision.Revision): string =>
   `In ${revision} a server does not list its tasks: name a task by its id, with skein tasks show, or list with a session ` +
   `of ${Revision.latestSession}`
 
+const notListed =
+  "The server lists no tasks for this caller: name one with skein tasks show, or use --sqlite or --postgres"
+
 /** How many pages of a listing are read: a server may never end it, or list no task with the status. */
 const maxPages = 1_000
 
@@ -90,7 +93,13 @@ export const list = (
         warn(`The server has more than ${maxPages} pages of tasks: those of further pages are not listed`)
         break
       }
-      const page = yield* client.listTasksPage({ ...requestTime(line), cursor })
+      const page = yield* Effect.mapError(
+        client.listTasksPage({ ...requestTime(line), cursor }),
+        (error) =>
+          error.reason._tag === "Unsupported"
+            ? new ClientError({ reason: new Unsupported({ message: notListed, cause: error }) })
+            : error
+      )
       // Not `push(...tasks)`: a page can have more tasks than a call may have arguments.
       for (const task of page.tasks) if (status.length === 0 || status.includes(task.status)) found.push(task)
       cursor = page.nextCursor

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { isAssignment, stringArguments } from "../base/givenArguments.ts"
+import { Process, promised } from "../base/process.ts"
 import {
   choice,
   commandOnServer,
@@ -64,6 +65,19 @@ const onServer = (
 const loadRequests = () => import("../calls/requests.ts")
 const loadWatch = () => import("../calls/watch.ts")
 
+/** Prints what each process of a server would have apart. */
+const inspectFleet = Effect.fnUntraced(function*({ env, exportName, json }: Pick<ServerLine, "env" | "exportName"> & {
+  readonly json: boolean
+}, module: string) {
+  const { console: { print, warn } } = yield* Process
+  const { hasLocalParts, localPartsOf, localPartsText } = yield* Effect.promise(() => import("../develop/nodeFleet.ts"))
+  const parts = yield* promised(() => localPartsOf({ module, exportName, env }))
+  if (json) yield* print(JSON.stringify({ local: parts }, undefined, 2))
+  else if (parts.length > 0) yield* print(localPartsText(parts))
+  else warn("Several processes can share everything that was found in the server")
+  if (parts.length > 0) return yield* hasLocalParts
+})
+
 /** `skein inspect`. */
 export const inspectCommand = commandOnServer("inspect", {
   ...serverFlags,
@@ -73,6 +87,10 @@ export const inspectCommand = commandOnServer("inspect", {
   templates: toggle("templates", "Show the resource templates"),
   prompts: toggle("prompts", "Show the prompts"),
   lint: toggle("lint", "Show what providers of models refuse in the names and schemas of the tools"),
+  fleet: toggle(
+    "fleet",
+    "Show what each of several processes of the server, a module, would have apart, and how to share it"
+  ),
   json: toggle("json", "Print everything as JSON, with the schemas of the tools"),
   target: targetArgument
 }).pipe(
@@ -83,18 +101,31 @@ export const inspectCommand = commandOnServer("inspect", {
       "tools, resources, resource templates and prompts. Without a selection, everything is shown. The warnings that a " +
       "process of Skein logs at its start, such as parts of an OpenAPI document that it left out, follow. For a domain, the " +
       "server cards that its AI Catalog lists are read (experimental): the server of the only card is inspected, and " +
-      "several are listed.",
+      "several are listed. With --fleet, the server of a module is built and not served: stores in memory, variables of its " +
+      "files and changes of its catalog are listed, and the exit code is 1 if there are any.",
     examples: [
       "https://example.com/mcp",
       "--tools src/server.ts",
       "--lint src/server.ts",
+      "--fleet src/server.ts",
       "--json https://example.com/mcp",
       "example.com"
     ],
     acceptsDomain: true,
     footer: exitCodes
   }),
-  handledBy(() => import("../calls/inspect.ts"), ({ inspect }, line) => inspect(serverInvocationOf(line)))
+  Command.validate(({ fleet, target }) =>
+    fleet && target?._tag !== "Module"
+      ? invalid("--fleet needs a module as the server: the path of a file that exists")
+      : Effect.void
+  ),
+  handledBy(
+    () => import("../calls/inspect.ts"),
+    ({ inspect }, { fleet, ...line }) =>
+      fleet && line.target?._tag === "Module"
+        ? inspectFleet(line, line.target.file)
+        : inspect(serverInvocationOf(line))
+  )
 )
 
 // A scheme of one letter is a drive of Windows.

@@ -2,116 +2,39 @@
  * The command line of `skein tasks`: its commands and options, with their help. A further command is one more entry of
  * {@link commands}.
  */
-import type { TaskStatus } from "@skein/protocol/Task"
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
-import * as Effect from "effect/Effect"
-import { choice, handledBy, invalid, text, toggle, wholeNumber } from "./commandLine.ts"
-import { describe, type Description } from "./help.ts"
-import {
-  checkOperands,
-  idOf,
-  type OnServerLine,
-  type OperandKind,
-  serverTarget,
-  serverTaskFlags
-} from "./taskOperands.ts"
+import { handledBy, toggle, wholeNumber } from "./commandLine.ts"
+import { describe } from "./help.ts"
 import { answeringFlags } from "./serverOptions.ts"
-import type { CommandFailed, Process } from "../base/process.ts"
-import type { StoreLine } from "../tasks/tasks.ts"
+import {
+  describeOnServer,
+  forms,
+  load,
+  loadServer,
+  onEither,
+  onStore,
+  storeFlags,
+  storeFooter
+} from "./storeCommand.ts"
+import { changeCommands } from "./taskChangeCommands.ts"
+import { cursorFlag, filterFlags, filterNames, statusFlag } from "./taskFilterFlags.ts"
+import { checkOperands, idOf, serverTarget, serverTaskFlags } from "./taskOperands.ts"
 
-const storeFlags = {
-  sqlite: text("sqlite", "<file>", "The SQLite file of the tasks; its server may run"),
-  postgres: text(
-    "postgres",
-    "<url>",
-    "The PostgreSQL database of the tasks; pass a URL with a password in SKEIN_TASKS"
-  ),
-  json: toggle("json", "Print the result as JSON")
-}
-
-const footer = "The store is --sqlite, --postgres, or SKEIN_TASKS: a file, or a URL that begins with postgres:. " +
-  "SKEIN_TASK_KEYS has the keys of encrypted tasks. " +
-  "Exit codes: 0 done, 1 there is no such task or nothing to do, 2 invalid command line, 3 the store cannot be used."
-
-/** The help of a command that takes a server too. */
-const describeOnServer = (
-  { codes = "", footer = "", ...help }: Omit<Description, "footer"> & Partial<Description> & {
-    /** Further exit codes. */
-    readonly codes?: string
-  }
-) =>
-  describe({
-    ...help,
-    footer:
-      `${footer}The server is a URL, a module, or a command as one word; with --config no server is named. Exit codes: ` +
-      "0 done, 1 there is no such task, it has no result, or its result is an error, 2 invalid command line, 3 the store " +
-      `or the server cannot be used, 4 the server refused the request, ${codes}130 interrupted.`
-  })
-
-const storeFooter = "Without a server the store is meant: --sqlite, --postgres, or SKEIN_TASKS. "
-
-const load = () => import("../tasks/tasks.ts")
-
-const loadServer = () => import("../calls/serverTasks.ts")
-
-const checkStore = ({ postgres, sqlite }: StoreLine) =>
-  postgres === undefined || sqlite === undefined ? Effect.void : invalid("--sqlite and --postgres exclude each other")
-
-/** A command about the store of the tasks: its help, and the check of its store. */
-const onStore =
-  (short: string, description: string, operands = "") =>
-  <const Name extends string, Line extends StoreLine, ContextInput, E, R>(
-    command: Command.Command<Name, Line, ContextInput, E, R>
-  ) =>
-    command.pipe(
-      describe({ short, description, usage: [`[options]${operands}`], footer }),
-      Command.validate((line) => checkStore(line))
-    )
-
-type Store = Awaited<ReturnType<typeof load>>
-type ServerTasks = Awaited<ReturnType<typeof loadServer>>
-type Ran = Effect.Effect<void, CommandFailed, Process>
-
-/**
- * The checks and the handler of a command about the tasks of a store, or of a server. `storeOptions` are the names of
- * options that a server does not have.
- */
-const onEither = <Line extends OnServerLine>(
-  kind: OperandKind,
-  storeOptions: ReadonlyArray<keyof Line & string>,
-  ofStore: (store: Store, line: Line) => Ran,
-  ofServer: (tasks: ServerTasks, server: NonNullable<ReturnType<typeof serverTarget>>, line: Line) => Ran
-) =>
-<const Name extends string, ContextInput>(command: Command.Command<Name, Line, ContextInput, unknown, unknown>) =>
-  command.pipe(
-    Command.validate((line) => Effect.andThen(checkStore(line), checkOperands(line, kind, storeOptions))),
-    Command.withHandler((line) => {
-      const server = serverTarget(line, kind)
-      return server === undefined
-        ? Effect.flatMap(Effect.promise(load), (store) => ofStore(store, line))
-        : Effect.flatMap(Effect.promise(loadServer), (tasks) => ofServer(tasks, server, line))
-    })
-  )
-
-const statuses: ReadonlyArray<TaskStatus> = ["working", "input_required", "completed", "failed", "cancelled"]
 const maxListed = 1000
+
+const pageFlags = {
+  limit: wholeNumber("limit", `How many tasks to list: 50 by default, at most ${maxListed}`, 50, maxListed),
+  cursor: cursorFlag
+}
 
 const list = Command.make("list", {
   ...storeFlags,
   ...serverTaskFlags,
-  tool: text("tool", "<name>", "Only tasks of this tool"),
-  pool: text("pool", "<name>", "Only tasks of this pool"),
-  owner: text("owner", "<owner>", "Only tasks of this owner"),
-  worker: text("worker", "<id>", "Only tasks that this worker runs"),
-  status: choice(
-    "status",
-    statuses,
-    "<status>",
-    `Only tasks with this status: ${statuses.join(", ")}; can be repeated`
-  ).pipe(Flag.atLeast(0)),
-  limit: wholeNumber("limit", `How many tasks to list: 50 by default, at most ${maxListed}`, 50, maxListed)
+  ...filterFlags,
+  status: statusFlag,
+  long: toggle("long", "Also list the process that runs a task, and the steps that have run for more than a second"),
+  ...pageFlags
 }).pipe(
   describeOnServer({
     short: "List tasks, newest first",
@@ -123,23 +46,28 @@ const list = Command.make("list", {
   }),
   onEither(
     "list",
-    ["tool", "pool", "owner", "worker"],
+    [...filterNames, "long", "cursor"],
     ({ list }, line) => list(line),
     ({ list }, server, { limit, status }) => list({ ...server, limit, status })
   )
 )
 
-const failed = Command.make("failed", storeFlags).pipe(
+const failed = Command.make("failed", {
+  ...storeFlags,
+  ...filterFlags,
+  ...pageFlags,
+  compensations: toggle("compensations", "List the tasks with a compensation that has failed, whatever their status")
+}).pipe(
   onStore(
-    "List tasks that have failed, newest first",
-    "Lists the 50 newest tasks that have failed, with an error of the protocol or a result with isError, and their " +
-      "reasons. A task that ended because a person declined is not among them."
+    "List tasks that need attention or have failed, newest first",
+    "Lists tasks that need attention, because they wait for other code, and tasks that have failed, with an error of the " +
+      "protocol or a result with isError, and their reasons. A task that ended because a person declined is not among them."
   ),
-  handledBy(load, ({ list }, line) => list({ ...line, status: [], hasFailed: true, limit: 50 }))
+  handledBy(
+    load,
+    ({ list }, line) => list({ ...line, ...line.compensations ? { hasFailedCompensation: true } : { hasFailed: true } })
+  )
 )
-
-/** The form of the command lines of a command about one task. */
-const forms = ["[options] <id>", "[options] <server> <id>"]
 
 const id = Argument.String("id").pipe(Argument.withDescription("The id of the task"))
 const tool = Argument.String("tool").pipe(Argument.withDescription("The name of the tool"))
@@ -147,7 +75,10 @@ const tool = Argument.String("tool").pipe(Argument.withDescription("The name of 
 const show = Command.make("show", {
   ...storeFlags,
   ...serverTaskFlags,
-  values: toggle("values", "Also show the questions and the results of steps, which can contain data of callers")
+  values: toggle(
+    "values",
+    "Also show the arguments, the questions, and the results of steps and of the task, which can contain data of callers"
+  )
 }).pipe(
   describeOnServer({
     short: "Show a task: its steps with attempts and times, its sleeps and its questions",
@@ -191,49 +122,21 @@ const result = Command.make("result", { ...serverTaskFlags, json: storeFlags.jso
   handledBy(loadServer, ({ result }, line) => result(serverTarget(line, "task")!, idOf(line), false))
 )
 
-const cancel = Command.make("cancel", {
-  ...storeFlags,
-  ...serverTaskFlags,
-  message: text("message", "<text>", "The status message that the client of the task reads")
-}).pipe(
-  describeOnServer({
-    short: "Cancel a task; its compensations run",
-    description: "Cancels a task. Its run is interrupted, and its compensations run.",
-    usage: forms,
-    footer: storeFooter
-  }),
-  onEither(
-    "task",
-    ["message"],
-    ({ cancel }, line) => cancel({ ...line, id: idOf(line) }),
-    ({ cancel }, server, line) => cancel(server, idOf(line))
-  )
-)
-
-const wake = Command.make("wake", { ...storeFlags, id }).pipe(
+const settle = Command.make("settle", { ...storeFlags, id }).pipe(
   onStore(
-    "Let a task that waits be checked now",
-    "Lets a worker check a task that waits, before its time. It waits again if nothing has happened.",
+    "Let a task end that needs attention, without some of its compensations",
+    "Lets a task end that waits for other code. It is cancelled if it has not ended, the compensations that the code " +
+      "reaches run, and the others never run: undo their effects by hand.",
     " <id>"
   ),
-  handledBy(load, ({ wake }, line) => wake(line))
+  handledBy(load, ({ settle }, line) => settle(line))
 )
 
-const rerun = Command.make("rerun", {
+const pause = Command.make("pause", {
   ...storeFlags,
-  id,
-  from: text("from", "<step>", "The first step that runs again; the ones before keep their results")
+  tool,
+  isNew: toggle("new", "Also pause a tool of which the store has no task, limit or schedule yet")
 }).pipe(
-  onStore(
-    "Run a task again, as a new task, from its beginning or from a step",
-    "Runs a task again, as a new task with the same owner and arguments. The steps run with new idempotency keys: " +
-      "their effects happen again.",
-    " <id>"
-  ),
-  handledBy(load, ({ rerun }, line) => rerun(line))
-)
-
-const pause = Command.make("pause", { ...storeFlags, tool }).pipe(
   onStore(
     "Hold the tasks of a tool until it is resumed",
     "Pauses a tool for all workers. Calls are accepted and their tasks wait; what runs goes on until it waits next.",
@@ -261,8 +164,8 @@ const stats = Command.make("stats", {
 
 const workers = Command.make("workers", storeFlags).pipe(
   onStore(
-    "List the workers of a PostgreSQL database",
-    "Lists the workers of a PostgreSQL database: pools, machine, lease, and how many tasks each runs."
+    "List the workers of a database",
+    "Lists the workers of a database: pools, machine, lease, and how many tasks each runs."
   ),
   handledBy(load, ({ workers }, line) => workers(line))
 )
@@ -344,7 +247,7 @@ const scheduleCommands = [
 ] as const
 
 const commands = [
-  ...[list, show, wait, result, failed, cancel, wake, rerun, pause, resume, stats, workers],
+  ...[list, show, wait, result, failed, ...changeCommands, settle, pause, resume, stats, workers],
   ...[schedules, ...scheduleCommands, migrate, backup]
 ] as const
 

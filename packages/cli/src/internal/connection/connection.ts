@@ -203,7 +203,11 @@ const adviceOf = ({ message, reason }: ClientError, { target, verbose }: ServerI
     const { hostname } = target.url
     return `. Add its name to the allowedHosts of the server: SKEIN_ALLOWED_HOSTS=${quoteLine(hostname)}`
   }
-  return message.includes("there is no such endpoint here") && target.url.pathname !== "/mcp"
+  const { pathname } = target.url
+  // Other servers answer with a page of their own.
+  const isMissing = message.includes("there is no such endpoint here") ||
+    (pathname === "/" && reason._tag === "HttpError" && reason.status === 404)
+  return isMissing && pathname !== "/mcp"
     ? `; did you mean ${quoteLine(new URL("/mcp", target.url).href)}?`
     : ""
 }

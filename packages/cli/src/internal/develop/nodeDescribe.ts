@@ -3,17 +3,17 @@
  * its `Config` and its files read, together with its `package.json`.
  *
  * The server is built once for each group of variables that it cannot be built without, and is never served. So variables
- * that only a handler reads from `process.env` cannot be seen: `--env` names them.
+ * that only a handler reads are searched in the text of the files. `--env` names those whose names the text does not have.
  */
 import type * as EffectModule from "effect/Effect"
 import type * as LayerModule from "effect/Layer"
 import type { McpServer } from "@skein/server/McpServer"
-import { projectFolder, readManifest } from "../base/nodeProject.ts"
+import { readManifest } from "../base/nodeProject.ts"
 import { CommandFailed } from "../base/process.ts"
 import { catalogKey, serverKey } from "./folderServer.ts"
 import { recordEnvironment } from "./nodeEnvironment.ts"
 import { findModule, unusableFile } from "./nodeLoadModule.ts"
-import { type LoadedServer, loadServer, withoutStdout } from "./nodeRun.ts"
+import { type LoadedServer, loadServer, textOf, withoutStdout } from "./nodeRun.ts"
 
 /** A variable of the environment of a server. */
 export interface Variable {
@@ -63,12 +63,6 @@ const makeRecorder = async (values: Readonly<Record<string, string>>, { Effect, 
   return { read, provide }
 }
 
-const textOf = (error: unknown): string =>
-  error instanceof Error || isConfigError(error) ? error.message : String(error)
-
-const isConfigError = (error: unknown): error is { readonly message: string } =>
-  typeof error === "object" && error !== null && "_tag" in error && error._tag === "ConfigError"
-
 /** The services of a server that is built, or the texts of the errors. */
 const build = ({ Effect, Layer, layer }: LoadedServer, provide: Awaited<ReturnType<typeof makeRecorder>>["provide"]) =>
   withoutStdout(() => {
@@ -108,9 +102,9 @@ const toolsOf = ({ tools }: Catalog): DescribedServer["tools"] =>
 export const describeServer = async (line: DescribeLine): Promise<DescribedServer> => {
   const path = findModule(line.module)
   for (const [name, value] of Object.entries(line.env)) if (value !== undefined) process.env[name] = value
-  const environment = recordEnvironment(projectFolder(path))
+  const environment = recordEnvironment(path)
   try {
-    return await describe(line, readManifest(path) ?? {}, environment.read)
+    return await describe(line, readManifest(path) ?? {}, () => [...environment.read, ...environment.readByText()])
   } catch (error) {
     const missing = [...environment.read].filter((name) => process.env[name] === undefined)
     if (missing.length === 0 || !(error instanceof CommandFailed)) throw error
@@ -128,7 +122,7 @@ export const describeServer = async (line: DescribeLine): Promise<DescribedServe
 const describe = async (
   line: DescribeLine,
   manifest: DescribedServer["manifest"],
-  environment: ReadonlySet<string>
+  environment: () => ReadonlyArray<string>
 ): Promise<DescribedServer> => {
   const loaded = await loadServer({ ...line, http: false, port: undefined, host: undefined })
   if (loaded === undefined) {
@@ -149,7 +143,7 @@ const describe = async (
       const names = [...read].flatMap(([name, path]) =>
         name in values || !paths.some((other) => isWithin(other, path)) ? [name] : []
       )
-      const all = [...new Set([...names, ...environment, ...Object.keys(line.env)])].toSorted()
+      const all = [...new Set([...names, ...environment(), ...Object.keys(line.env)])].toSorted()
       return {
         options: server.options,
         tools: toolsOf(services.get(catalogKey) as Catalog),

@@ -1,10 +1,12 @@
 /**
- * The variables that the files of a project read from `process.env` while their server is built, for its description. Files
- * of packages are not part of the project: what they read is up to them.
+ * The variables of the files of a project, for the description of their server: those that they read from `process.env` while
+ * the server is built, and those that their text reads, which only a handler may do. Files of packages are not part of the
+ * project: what they read is up to them.
  */
+import { readFileSync } from "node:fs"
 import { syncBuiltinESMExports } from "node:module"
-import { sep } from "node:path"
-import { fileURLToPath } from "node:url"
+import { projectFolder } from "../base/nodeProject.ts"
+import { projectFile, recordFiles } from "./nodeProjectFiles.ts"
 
 /** Variables of the system and of Node, which a person is not asked for. */
 const ofSystem =
@@ -26,18 +28,32 @@ const callerOf = (called: Function): string | undefined => {
   }
 }
 
-/** Records the variables that the files of a folder read, until `restore`. */
-export const recordEnvironment = (folder: string) => {
+/** The names in the text of a file that are read from `process.env`, without those in lines that are comments. */
+const namesIn = (text: string): ReadonlyArray<string> => {
+  const code = text.replaceAll(/^[ \t]*(?:\/[/*]|\*).*$/gm, "")
+  const env = /\benv\b[^;\n]*\bfrom\s*["'](?:node:)?process["']/.test(code) ? "(?:process\\.)?env" : "process\\.env"
+  const members = new RegExp(
+    `(?<![\\w$.])${env}!?(?:\\??\\.(\\w+)(?!\\w)|(?:\\?\\.)?\\[["']([^"']+)["']\\])(?!\\s*=[^=>])`,
+    "g"
+  )
+  const destructured = new RegExp(`\\{([^{}]*)\\}\\s*=\\s*${env}(?![\\w$.[])`, "g")
+  return [
+    ...Array.from(code.matchAll(members), ([, dotted, quoted]) => dotted ?? quoted!),
+    ...Array.from(code.matchAll(destructured), ([, list]) => list!.split(",")).flat()
+      .map((item) => /^\s*["']?(\w+)/.exec(item)?.[1] ?? "")
+  ].filter((name) => name !== "" && !ofSystem.test(name))
+}
+
+/** Records the variables that the files in the project of a module or of a folder of modules read, until `restore`. */
+export const recordEnvironment = (path: string) => {
+  const folder = projectFolder(path)
   const read = new Set<string>()
+  const { files, stop } = recordFiles(path)
   const { env } = process
-  const isOfProject = (file: string): boolean => {
-    const path = file.startsWith("file:") ? fileURLToPath(file) : file
-    return path.startsWith(folder + sep) && !path.includes(`${sep}node_modules${sep}`)
-  }
   const record = (name: string | symbol, reader: Function): void => {
     if (typeof name !== "string" || read.has(name) || ofSystem.test(name)) return
     const file = callerOf(reader)
-    if (file !== undefined && isOfProject(file)) read.add(name)
+    if (file !== undefined && projectFile(folder, file) !== undefined) read.add(name)
   }
   const get = (target: NodeJS.ProcessEnv, name: string | symbol): unknown => {
     record(name, get)
@@ -53,5 +69,14 @@ export const recordEnvironment = (folder: string) => {
     syncBuiltinESMExports()
   }
   replace(new Proxy(env, { get, has }))
-  return { read, restore: () => replace(env) }
+  return {
+    /** The variables that were read. */
+    read,
+    /** The variables that the loaded files read in their text. */
+    readByText: () => files().flatMap((file) => namesIn(readFileSync(file, "utf8"))),
+    restore: () => {
+      stop()
+      replace(env)
+    }
+  }
 }

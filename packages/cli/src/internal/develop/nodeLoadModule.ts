@@ -113,7 +113,7 @@ const isOfSyntax = (paths: ReadonlyArray<string>, error: unknown): boolean =>
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   const isForeign = (line: string): boolean =>
-    /^\s+at (?:.* \()?node:|[/\\]develop[/\\]node(LoadModule|Run)\./.test(line)
+    /^\s+at (?:.* \()?node:|[/\\](?:develop|code)[/\\]node(?:LoadModule|Run)[-.]/.test(line)
   return withoutColors(error.stack ?? error.message).split("\n").filter((line) => !isForeign(line)).join("\n")
 }
 

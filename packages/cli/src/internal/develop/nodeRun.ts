@@ -101,7 +101,7 @@ const selectServer = (
 }
 
 /** The advice about a service that a layer requires. */
-const missing = (path: string, service: string): string =>
+export const missing = (path: string, service: string): string =>
   service === catalogKey || service.startsWith("@skein/server/Registry")
     ? `The export of ${path} is a layer of definitions, not a server: pass it to McpServer.layer`
     : service === serverKey
@@ -174,6 +174,13 @@ const loadVariables = (file: string): void => {
     throw unusableFile(`The file of --dotenv cannot be read: ${error instanceof Error ? error.message : error}`)
   }
 }
+
+const isConfigError = (error: unknown): error is { readonly message: string } =>
+  typeof error === "object" && error !== null && "_tag" in error && error._tag === "ConfigError"
+
+/** The text of an error of another copy of effect. */
+export const textOf = (error: unknown): string =>
+  error instanceof Error || isConfigError(error) ? error.message : String(error)
 
 /** A server of a project, and the copy of effect that it uses. */
 export interface LoadedServer {

@@ -2,16 +2,18 @@
  * Runs the commands of `skein tasks` on the store of a server.
  */
 import * as Encryption from "@skein/tasks/Encryption"
-import { type ListedTask, TaskAdmin } from "@skein/tasks/TaskAdmin"
+import { type ListedTask, TaskAdmin, type TaskFilter } from "@skein/tasks/TaskAdmin"
 import type { TaskStatus } from "@skein/protocol/Task"
 import type { TaskError } from "@skein/tasks/TaskError"
 import type { TaskSchedules } from "@skein/tasks/TaskSchedules"
+import type { ListPosition } from "@skein/tasks/TaskState"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { quoteLine, quoteName } from "../base/format.ts"
 import type { Colors } from "../base/colors.ts"
+import { operatorName } from "../base/nodeProgram.ts"
 import { type CommandFailed, failed, Process } from "../base/process.ts"
 import { describeTask, describeTasks, describeTools, describeWorkers, queueTable, taskTable } from "./tasksFormat.ts"
 
@@ -22,16 +24,32 @@ export interface StoreLine {
   readonly json: boolean
 }
 
-/** Which tasks to list. */
-export interface ListLine extends StoreLine {
+/** Which tasks a command is about. */
+export interface FilterLine extends StoreLine {
+  readonly ids?: ReadonlyArray<string> | undefined
   readonly tool?: string | undefined
   readonly pool?: string | undefined
   readonly owner?: string | undefined
-  readonly status: ReadonlyArray<TaskStatus>
-  /** Whether only tasks that have failed are listed. */
-  readonly hasFailed?: true
   readonly worker?: string | undefined
+  readonly labels?: Readonly<Record<string, string>> | undefined
+  readonly status?: ReadonlyArray<TaskStatus> | undefined
+  /** Whether only tasks that have failed are meant. */
+  readonly hasFailed?: true | undefined
+  /** Whether only tasks with a failed compensation are meant. */
+  readonly hasFailedCompensation?: true | undefined
+  /** Times in milliseconds of Unix time. */
+  readonly after?: number | undefined
+  readonly before?: number | undefined
+  readonly endedAfter?: number | undefined
+  readonly endedBefore?: number | undefined
+}
+
+/** Which tasks to list. */
+export interface ListLine extends FilterLine {
+  /** Whether the processes and the running steps are listed. */
+  readonly long?: boolean
   readonly limit: number
+  readonly cursor?: ListPosition | undefined
 }
 
 /** A command about one task of a store. */
@@ -42,12 +60,15 @@ export interface TaskLine extends StoreLine {
 /** A command about one tool. */
 export interface ToolLine extends StoreLine {
   readonly tool: string
+  /** Whether the store need not know the tool. */
+  readonly isNew?: boolean
 }
 
 type Env = Process["Service"]["env"]
 
-/** The store could not be used. */
-const unusable = ({ message }: { readonly message: string }): CommandFailed => failed(3, quoteLine(message))
+/** The store could not be used, or refuses an operation on a task. */
+const unusable = ({ message, reason: { _tag } }: TaskError): CommandFailed =>
+  failed(_tag === "NotEnded" ? 1 : 3, quoteLine(message))
 
 /** There is nothing to do. */
 export const nothing = (message: string): Effect.Effect<never, CommandFailed> => Effect.fail(failed(1, message))
@@ -91,7 +112,8 @@ export const withStore = <A>(
     return yield* Effect.provide(Effect.gen(use), Layer.provide(admin, encryption))
   }).pipe(Effect.catchTag("TaskError", (error) => Effect.fail(unusable(error))))
 
-const onStore = <A>(
+/** Runs a command of an operator on the store. */
+export const onStore = <A>(
   line: StoreLine,
   use: (admin: TaskAdmin["Service"]) => Effect.fn.Return<A, TaskError | CommandFailed, Process>
 ) =>
@@ -111,20 +133,60 @@ export const print = (
       line.json ? print(JSON.stringify(value, undefined, 2)) : print(text(colors?.out), true)
   )
 
+/** The filter of a command line. */
+export const filterOf = (
+  {
+    after,
+    before,
+    endedAfter,
+    endedBefore,
+    hasFailed,
+    hasFailedCompensation,
+    ids,
+    labels,
+    owner,
+    pool,
+    status = [],
+    tool,
+    worker
+  }: FilterLine
+): TaskFilter => ({
+  ...{ ids, tool, pool, owner, worker, labels, hasFailed, hasFailedCompensation, endedAfter, endedBefore },
+  createdAfter: after,
+  createdBefore: before,
+  status: status.length === 0 ? undefined : status
+})
+
+/** The place of a task in the listings, for `--cursor`. */
+export const cursorOf = ({ createdAt, id }: ListPosition): string => `${createdAt}.${id}`
+
 /** `skein tasks list` and `skein tasks failed`. */
 export const list = (line: ListLine): Effect.Effect<void, CommandFailed, Process> =>
   onStore(line, function*(admin) {
-    const { hasFailed, limit, owner, pool, status, tool, worker } = line
-    const filter = { tool, pool, owner, worker, hasFailed, status: status.length === 0 ? undefined : status }
-    const tasks = yield* admin.list(filter, { limit })
+    const { cursor: after, limit } = line
+    const filter = filterOf(line)
+    const tasks = yield* admin.list(filter, { after, limit })
+    const last = tasks.at(-1)?.state
+    // The first page has the tasks that need attention, too.
+    const isFirst = line.hasFailed === true && after === undefined
+    const stopped = isFirst
+      ? yield* admin.list({ ...filter, hasFailed: undefined, needsAttention: true }, { limit })
+      : []
+    const shown = [...stopped, ...tasks]
+    const hasMore = last !== undefined && tasks.length === limit && !line.json &&
+      (yield* admin.list(filter, { after: last, limit: 1 })).length > 0
     const now = yield* Clock.currentTimeMillis
-    yield* print(line, tasks.map(toJson), (colors) => describeTasks(tasks, now, colors))
+    yield* print(
+      line,
+      shown.map((task) => ({ ...toJson(task), cursor: cursorOf(task.state) })),
+      (colors) => describeTasks(shown, now, hasMore ? cursorOf(last) : undefined, line.long === true, colors)
+    )
   })
 
 /** A task without what its caller has sent. */
-const toJson = ({ events, place, state }: ListedTask) => {
+const toJson = ({ events, labels, needsAttention, place, state }: ListedTask) => {
   const { caller: _caller, outcome: _outcome, questions: _questions, ...rest } = state
-  return { ...rest, place, events }
+  return { ...rest, labels, place, ...needsAttention && { needsAttention }, events }
 }
 
 const unknown = (id: string) => nothing(`there is no task ${quoteName(id)}`)
@@ -137,12 +199,21 @@ export const show = (line: TaskLine & { readonly values: boolean }): Effect.Effe
     if (task === undefined) return yield* unknown(id)
     const now = yield* Clock.currentTimeMillis
     const questions = task.questions.map(({ key, method, params }) => ({ key, method, ...values && { params } }))
+    const { actions, args, failedCompensations, log, outcome } = task
     yield* print(
       line,
-      { ...toJson(task), questions, log: task.log },
+      { ...toJson(task), ...values && { args, outcome }, questions, log, actions, failedCompensations },
       (colors) => describeTask(task, now, values, colors)
     )
   })
+
+/** Why a task cannot be woken. */
+const notWaiting = ({ place: { _tag } }: ListedTask): string =>
+  _tag === "Settled"
+    ? "the task has ended already"
+    : _tag === "Running"
+    ? "the task does not wait: it runs"
+    : "the task does not wait: it is in the queue"
 
 /** Changes a task. `refused` is the reason why nothing has changed, unless the task does not exist. */
 const changeTask = (
@@ -150,13 +221,17 @@ const changeTask = (
   change: (admin: TaskAdmin["Service"]) => Effect.Effect<boolean, TaskError>,
   done: { readonly [member: string]: true },
   message: string,
-  refused: string
+  refused: (task: ListedTask) => string
 ) =>
   onStore(line, function*(admin) {
     const { id } = line
     if (yield* change(admin)) return yield* print(line, { id, ...done }, () => message)
-    return yield* (yield* admin.inspect(id)) === undefined ? unknown(id) : nothing(refused)
+    const task = yield* admin.inspect(id)
+    return yield* task === undefined ? unknown(id) : nothing(refused(task))
   })
+
+/** The status message of a task that was cancelled without one. */
+export const cancelledMessage = "An operator cancelled the task"
 
 /** `skein tasks cancel`. */
 export const cancel = (
@@ -164,20 +239,30 @@ export const cancel = (
 ): Effect.Effect<void, CommandFailed, Process> =>
   changeTask(
     line,
-    (admin) => admin.cancel(line.id, line.message ?? "An operator cancelled the task"),
+    (admin) => admin.cancel(line.id, line.message ?? cancelledMessage, { by: operatorName() }),
     { cancelled: true },
     "The task is cancelled. Its compensations run.",
-    "the task has ended already"
+    () => "the task has ended already"
   )
 
 /** `skein tasks wake`. */
 export const wake = (line: TaskLine): Effect.Effect<void, CommandFailed, Process> =>
   changeTask(
     line,
-    (admin) => admin.wake(line.id),
+    (admin) => admin.wake(line.id, { by: operatorName() }),
     { woken: true },
     "A worker checks the task.",
-    "the task does not wait"
+    notWaiting
+  )
+
+/** `skein tasks settle`. */
+export const settle = (line: TaskLine): Effect.Effect<void, CommandFailed, Process> =>
+  changeTask(
+    line,
+    (admin) => admin.settle(line.id, { by: operatorName() }),
+    { settled: true },
+    "The task ends as it is. Compensations that the code does not reach never run.",
+    () => "the task does not need attention"
   )
 
 /** `skein tasks rerun`. */
@@ -186,7 +271,7 @@ export const rerun = (
 ): Effect.Effect<void, CommandFailed, Process> =>
   onStore(line, function*(admin) {
     const { from, id } = line
-    const state = yield* admin.rerun(id, { from })
+    const state = yield* admin.rerun(id, { from, by: operatorName() })
     if (state !== undefined) {
       return yield* print(line, toJson({ state } as ListedTask), () => `The new task is ${state.id}`)
     }
@@ -201,7 +286,14 @@ const setPaused =
   (line: ToolLine): Effect.Effect<void, CommandFailed, Process> =>
     onStore(line, function*(admin) {
       const tool = quoteName(line.tool)
-      if (!(yield* admin[use](line.tool))) return yield* nothing(`${tool} ${refused}`)
+      const isDone = use === "pause"
+        ? admin.pause(line.tool, { mustBeKnown: line.isNew !== true })
+        : admin.resume(line.tool)
+      const advice = (error: TaskError) =>
+        error.reason._tag === "UnknownTool"
+          ? failed(1, `${quoteLine(error.message)}: check its name, or use --new to pause it before its first task`)
+          : error
+      if (!(yield* Effect.mapError(isDone, advice))) return yield* nothing(`${tool} ${refused}`)
       return yield* print(line, { tool: line.tool, paused: use === "pause" }, () => `${tool} ${done}`)
     })
 

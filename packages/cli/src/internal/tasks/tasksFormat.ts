@@ -6,6 +6,7 @@ import type {
   InspectedTask,
   ListedTask,
   LoggedEvent,
+  OperatorAction,
   Statistics,
   TaskPlace,
   ToolState,
@@ -29,7 +30,11 @@ const placeOf = (place: TaskPlace, now: number): string => {
         ? `held by a limit for ${formatAge(now - place.since)}`
         : `in the queue for ${formatAge(now - place.since)}`
     case "Waiting":
-      return place.until === undefined ? "waits for an answer" : `waits, at most ${formatAge(place.until - now)}`
+      return place.events.length === 0
+        ? place.until === undefined ? "waits for an answer" : `waits, at most ${formatAge(place.until - now)}`
+        : `waits for ${place.events.length === 1 ? "the event" : "the events"} ${cell(place.events.join(", "))}${
+          place.until === undefined ? "" : `, at most ${formatAge(place.until - now)}`
+        }`
     case "Running":
       return place.worker === "" ? "runs" : `runs on ${cut(place.worker, 8)}`
     case "Settled":
@@ -37,22 +42,60 @@ const placeOf = (place: TaskPlace, now: number): string => {
   }
 }
 
+type Running = Extract<TaskPlace, { readonly _tag: "Running" }>
+
+/** The process that runs a task. */
+const processOf = ({ process }: Running): string => {
+  if (process === undefined) return ""
+  const { application, host, pid } = process
+  return [application && cell(application), pid === undefined ? undefined : `pid ${pid}`, `on ${cell(host)}`]
+    .filter((part) => part !== undefined).join(" ")
+}
+
+/** How many times the median of a step it may take until it is called slow. */
+const slowFactor = 10
+
+/** The steps of a task that have run for more than a second. */
+const stepsOf = ({ steps }: Running, now: number): string =>
+  steps.map(({ attempt, medianMs, name, startedAt }) => {
+    const ms = now - startedAt
+    const usual = medianMs !== undefined && ms > slowFactor * medianMs ? `: SLOW, its median is ${medianMs} ms` : ""
+    return `${cell(name)}${attempt > 1 ? `, attempt ${attempt}` : ""}, for ${formatAge(ms)}${usual}`
+  }).join("; ")
+
 const time = (at: number): string => new Date(at).toISOString().replace("T", " ").slice(0, 19)
 
-/** A list of tasks. */
-export const describeTasks = (tasks: ReadonlyArray<ListedTask>, now: number, colors?: Colors): string =>
-  tasks.length === 0 ? "There are no such tasks." : table(
-    ["ID", "TOOL", "STATUS", "AGE", "WHERE", "MESSAGE"],
-    tasks.map(({ place, state }) => [
+/** A page of tasks. `cursor`: where further ones begin. */
+export const describeTasks = (
+  tasks: ReadonlyArray<ListedTask>,
+  now: number,
+  cursor: string | undefined,
+  isLong: boolean,
+  colors?: Colors
+): string => {
+  if (tasks.length === 0) return "There are no such tasks."
+  const rows = table(
+    ["ID", "TOOL", "STATUS", "CREATED (UTC)", "AGE", "WHERE", ...isLong ? ["PROCESS", "STEP"] : [], "MESSAGE"],
+    tasks.map(({ needsAttention, place, state }) => [
       state.id,
       cell(state.tool),
       taskStatus(state.status, state.isError),
+      time(state.createdAt),
       formatAge(now - state.createdAt),
-      placeOf(place, now),
+      needsAttention
+        ? "needs attention"
+        : place._tag === "Settled"
+        ? `ended ${time(state.updatedAt)}`
+        : placeOf(place, now),
+      ...isLong
+        ? [place._tag === "Running" ? processOf(place) : "", place._tag === "Running" ? stepsOf(place, now) : ""]
+        : [],
       cell(state.statusMessage ?? "")
     ]),
     colors
   )
+  return cursor === undefined ? rows : `${rows}\n\nThere are more: add --cursor ${cursor}, or a larger --limit`
+}
 
 const kinds: Readonly<Record<LoggedEvent["kind"], string>> = {
   step: "step",
@@ -61,9 +104,16 @@ const kinds: Readonly<Record<LoggedEvent["kind"], string>> = {
   fired: "timer ended",
   answer: "answer",
   timeout: "no answer",
+  received: "event",
+  start: "child started",
+  join: "child ended",
   undo: "compensations",
   giveUp: "given up",
-  continued: "began again"
+  continued: "began again",
+  stopped: "stopped",
+  settled: "settled by an operator",
+  patched: "with a change",
+  unpatched: "without a change"
 }
 
 const eventRow = ({ at, attempt, failed, kind, name, seq, startedAt }: LoggedEvent): ReadonlyArray<string> => [
@@ -77,18 +127,58 @@ const eventRow = ({ at, attempt, failed, kind, name, seq, startedAt }: LoggedEve
   cell(name)
 ]
 
+/** Why a task needs attention, and the steps that are not undone. */
+const attentionOf = (log: ReadonlyArray<LoggedEvent>): string => {
+  const end = log.find(({ kind }) => kind === "undo")?.seq ?? Infinity
+  const done = log.filter(({ failed, kind, seq }) => kind === "step" && failed !== true && seq < end)
+  const reason = log.findLast(({ kind }) => kind === "stopped")?.name ?? ""
+  const which = end === Infinity ? "these steps" : "some of these steps"
+  const names = done.map(({ name }) => name).join(", ")
+  const steps = done.length === 0 ? "" : `; the compensations of ${which} have not run: ${names}`
+  return printable(`it waits for other code, because ${reason}${steps}`, maxValue)
+}
+
+const actionNames: Readonly<Record<OperatorAction["action"], string>> = {
+  cancel: "cancelled",
+  settle: "settled",
+  rerun: "run again as",
+  wake: "woken",
+  priority: "priority"
+}
+
+const describeChildren = ({ completed, failed, live }: InspectedTask["children"]): string | undefined =>
+  completed + failed + live === 0 ? undefined : `${live} live, ${completed} completed, ${failed} failed or cancelled`
+
 /** A task with its log. */
 export const describeTask = (task: InspectedTask, now: number, withValues: boolean, colors?: Colors): string => {
-  const { log, place, questions, state } = task
+  const {
+    actions,
+    args,
+    failedCompensations,
+    labels,
+    log,
+    needsAttention,
+    outcome,
+    place,
+    questions,
+    state,
+    unreceived
+  } = task
   const { runs = 0, attempts = 0 } = place._tag === "Settled" ? {} : place
   const fields: ReadonlyArray<readonly [string, string | undefined]> = [
     ["tool", cell(state.tool)],
     ["status", taskStatus(state.status, state.isError)],
     ["message", state.statusMessage && cell(state.statusMessage)],
     ["where", placeOf(place, now)],
+    ["attention", needsAttention ? attentionOf(log) : undefined],
     ["worker", place._tag === "Running" ? place.worker : undefined],
+    ["process", place._tag === "Running" ? processOf(place) : undefined],
+    ["step", place._tag === "Running" ? stepsOf(place, now) : undefined],
     ["pool", state.pool === "default" ? undefined : cell(state.pool)],
+    ["parent", task.parent],
+    ["children", describeChildren(task.children)],
     ["owner", state.owner === null ? undefined : cell(state.owner)],
+    ["labels", Object.entries(labels).map(([name, value]) => cell(`${name}=${value}`)).join(", ")],
     ["created", `${time(state.createdAt)} UTC, ${formatAge(now - state.createdAt)} ago`],
     ["changed", `${time(state.updatedAt)} UTC, ${formatAge(now - state.updatedAt)} ago`],
     ["expires", state.ttlMs === null ? "never" : `${time(state.createdAt + state.ttlMs)} UTC`],
@@ -108,6 +198,13 @@ export const describeTask = (task: InspectedTask, now: number, withValues: boole
       )
     ].join("\n"))
   }
+  if (unreceived.length > 0) {
+    parts.push([
+      "events that it has not received:",
+      ...unreceived.map(({ at, name }) => `  ${cell(name)}  ${time(at)} UTC`)
+    ].join("\n"))
+  }
+  if (args !== undefined) parts.push(`arguments:\n  ${printable(JSON.stringify(args), maxValue)}`)
   if (log.length > 0) {
     parts.push(table(["SEQ", "TIME (UTC)", "EVENT", "TOOK", "", "NAME"], log.map(eventRow), colors))
   }
@@ -116,6 +213,26 @@ export const describeTask = (task: InspectedTask, now: number, withValues: boole
       value === undefined ? [] : [`  ${seq} ${cell(name)}: ${printable(value, maxValue)}`]
     )
     if (values.length > 0) parts.push(["values:", ...values].join("\n"))
+  }
+  if (failedCompensations.length > 0) {
+    parts.push([
+      "failed compensations:",
+      ...failedCompensations.map(({ at, message, number }) => `  ${time(at)}  number ${number}: ${cell(message)}`)
+    ].join("\n"))
+  }
+  if (actions.length > 0) {
+    parts.push([
+      "operators:",
+      ...actions.map(({ action, at, by, detail }) =>
+        `  ${time(at)}  ${actionNames[action]}${detail === undefined ? "" : ` ${cell(detail)}`}${
+          by === undefined ? "" : `, by ${cell(by)}`
+        }`
+      )
+    ].join("\n"))
+  }
+  if (outcome !== undefined) {
+    const [title, value] = outcome._tag === "Error" ? ["error", outcome.error] : ["result", outcome.result]
+    parts.push(`${title}:\n  ${printable(JSON.stringify(value), maxValue)}`)
   }
   return parts.join("\n\n")
 }
@@ -164,12 +281,14 @@ export const describeTools = (tools: ReadonlyArray<ToolState>, colors?: Colors):
 /** The workers of a database. */
 export const describeWorkers = (workers: ReadonlyArray<WorkerState>, now: number, colors?: Colors): string =>
   workers.length === 0
-    ? "There are no workers. On SQLite the one process that has the file runs all tasks."
+    ? "There are no workers. A process that has a SQLite file alone runs all tasks."
     : table(
-      ["WORKER", "MACHINE", "POOLS", "SINCE", "TASKS", "LEASE"],
-      workers.map(({ host, id, isLost, pools, running, startedAt }) => [
+      ["WORKER", "MACHINE", "PID", "PROGRAM", "POOLS", "SINCE", "TASKS", "LEASE"],
+      workers.map(({ application = "", host, id, isLost, pid = "", pools, running, startedAt }) => [
         id,
         cell(host),
+        String(pid),
+        cell(application),
         cell(pools.join(", ")),
         formatAge(now - startedAt),
         String(running),

@@ -17,6 +17,8 @@ export interface Overview {
   readonly workers: ReadonlyArray<WorkerState>
   /** The newest failed tasks, at most `limit`. */
   readonly failed: ReadonlyArray<ListedTask>
+  /** The newest tasks that need attention, at most `limit`. */
+  readonly stoppedTasks: ReadonlyArray<ListedTask>
   readonly limit: number
 }
 
@@ -43,8 +45,9 @@ export const makeOverviews = (admin: TaskAdmin["Service"], intervalMs: number) =
         const before = changes
         const { list, statistics, tools, workers } = admin
         const failed = list({ hasFailed: true }, { limit: most })
+        const stoppedTasks = list({ needsAttention: true }, { limit: most })
         // One after the other, so that the console takes one connection of the pool.
-        return Effect.map(Effect.all({ statistics, tools, workers, failed }), (read) => {
+        return Effect.map(Effect.all({ statistics, tools, workers, failed, stoppedTasks }), (read) => {
           const overview = { at: now, limit: most, ...read }
           if (before === changes) latest = overview
           return overview

@@ -1,5 +1,5 @@
 /**
- * The rows of the queue, one for each tool, and those of the workers of a PostgreSQL database.
+ * The rows of the queue, one for each tool, and those of the workers.
  */
 import type { Statistics, ToolState, WorkerState } from "@skein/tasks/TaskAdmin"
 import * as Duration from "effect/Duration"
@@ -166,28 +166,32 @@ export const workerNodes = (workers: ReadonlyArray<WorkerState>, limit: number):
       ...lost === 0 ? {} : { summary: `${lost} lost` },
       ...workers.length > limit ? { more: { total: workers.length } } : {}
     },
-    ...workers.slice(0, limit).map(({ host, id, isLost, leaseEndsAt, pools, running, startedAt }): Node => {
-      const names = pools.join(", ")
-      return {
-        id: `worker/${id}`,
-        parent: groups.workers,
-        kind: "worker",
-        label: `${host} ${id.slice(0, 8)}`,
-        state: isLost ? "lost" : running > 0 ? "running" : "idle",
-        ...isLost
-          ? { waitsFor: "another worker to take over its tasks" }
-          : {
-            summary: running === 0 ? `takes tasks of ${names}` : `${running.toLocaleString("en")} running in ${names}`
-          },
-        since: startedAt,
-        details: {
-          id,
-          host,
-          pools: names,
-          running,
-          [isLost ? "lease ended" : "lease ends"]: new Date(leaseEndsAt).toISOString()
+    ...workers.slice(0, limit).map(
+      ({ application, host, id, isLost, leaseEndsAt, pid, pools, running, startedAt }): Node => {
+        const names = pools.join(", ")
+        return {
+          id: `worker/${id}`,
+          parent: groups.workers,
+          kind: "worker",
+          label: `${host} ${id.slice(0, 8)}`,
+          state: isLost ? "lost" : running > 0 ? "running" : "idle",
+          ...isLost
+            ? { waitsFor: "another worker to take over its tasks" }
+            : {
+              summary: running === 0 ? `takes tasks of ${names}` : `${running.toLocaleString("en")} running in ${names}`
+            },
+          since: startedAt,
+          details: {
+            id,
+            host,
+            ...pid === undefined ? {} : { pid },
+            ...application === undefined ? {} : { application },
+            pools: names,
+            running,
+            [isLost ? "lease ended" : "lease ends"]: new Date(leaseEndsAt).toISOString()
+          }
         }
       }
-    })
+    )
   ]
 }

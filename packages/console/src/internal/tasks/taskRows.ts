@@ -7,13 +7,13 @@ import type { ListPosition, State } from "@skein/tasks/TaskState"
 import type { Action, Node, Page, State as NodeState } from "../../ConsoleSource.ts"
 
 /** The ids of the groups. */
-export const groups = { live: "tasks", failed: "failed" } as const
+export const groups = { live: "tasks", failed: "failed", stopped: "stopped" } as const
 
 /** The beginnings of the ids of tasks, by their group. */
-export const prefixes = { live: "task/", failed: "failed/" } as const
+export const prefixes = { live: "task/", failed: "failed/", stopped: "stopped/" } as const
 
 /** The names of the actions of tasks. */
-export const actionNames = { wake: "wake", rerun: "rerun", rerunFrom: "rerunFrom" } as const
+export const actionNames = { wake: "wake", settle: "settle", rerun: "rerun", rerunFrom: "rerunFrom" } as const
 
 /** The position of a task in the listing of its group. */
 export const toPosition = ({ state: { createdAt, id } }: ListedTask): string => `${createdAt} ${id}`
@@ -33,6 +33,10 @@ const waitsFor = ({ place, state }: ListedTask): string | undefined =>
       : place.heldBy === "limit"
       ? "the limits of its tool"
       : "a worker"
+    : place._tag === "Waiting" && place.events.length > 0
+    ? `the event ${place.events.join(", ")}`
+    : place._tag === "Running" && place.steps.length > 0
+    ? place.steps.map(({ name }) => `step ${name}`).join(", ")
     : place._tag === "Waiting" && place.until !== undefined
     ? `its timer, until ${new Date(place.until).toISOString()}`
     : undefined
@@ -45,6 +49,23 @@ const labelOf = ({ id, tool }: State): string => `${tool} ${id.slice(0, 8)}…`
 const traceIdOf = ({ caller }: State): string | undefined => TraceContext.parseParent(caller.traceparent)?.traceId
 
 const wake: Action = { name: actionNames.wake, label: "Check now" }
+
+/** The process that runs a task, and the steps that take long. */
+const runningDetails = (
+  { process, steps, worker }: Extract<TaskPlace, { readonly _tag: "Running" }>
+): NonNullable<Node["details"]> => ({
+  worker,
+  ...process === undefined ? {} : {
+    host: process.host,
+    ...process.pid === undefined ? {} : { pid: process.pid },
+    ...process.application === undefined ? {} : { application: process.application }
+  },
+  ...steps.length === 0 ? {} : {
+    steps: steps.map(({ attempt, name, startedAt }) =>
+      `${name}${attempt > 1 ? `, attempt ${attempt}` : ""}, since ${new Date(startedAt).toISOString()}`
+    ).join("; ")
+  }
+})
 
 /** A task that has not ended. */
 export const liveNode = (task: ListedTask): Node => {
@@ -66,13 +87,35 @@ export const liveNode = (task: ListedTask): Node => {
     details: {
       id: state.id,
       pool: state.pool,
-      ...place._tag === "Running" ? { worker: place.worker } : {},
+      ...place._tag === "Running" ? runningDetails(place) : {},
       ...place._tag === "Settled" ? {} : { runs: place.runs, "lost workers": place.attempts },
+      ...Object.keys(task.labels).length === 0
+        ? {}
+        : { labels: Object.entries(task.labels).map(([name, value]) => `${name}=${value}`).join(", ") },
       ...state.statusMessage === undefined ? {} : { message: state.statusMessage }
     },
     ...total === 0 ? {} : { more: { total, after: start } }
   }
 }
+
+const settle: Action = {
+  name: actionNames.settle,
+  label: "End as it is",
+  confirm:
+    "The task is cancelled if it has not ended. Compensations that the code of its workers does not reach never " +
+    "run: undo their effects by hand."
+}
+
+/** A task that needs attention: it waits for other code, and nothing of it is undone. */
+export const stoppedNode = (task: ListedTask): Node => ({
+  ...liveNode(task),
+  id: prefixes.stopped + task.state.id,
+  parent: groups.stopped,
+  state: "failed",
+  waitsFor: "other code, or an operator",
+  canInterrupt: false,
+  actions: [settle]
+})
 
 const rerun: Action = {
   name: actionNames.rerun,
@@ -126,6 +169,14 @@ const eventLabel = ({ kind, name }: LoggedEvent): string => {
       return `given up after ${name} lost workers`
     case "undo":
       return "compensations begin"
+    case "stopped":
+      return `stopped, because ${name}`
+    case "patched":
+      return `with the change ${name}`
+    case "unpatched":
+      return `without the change ${name}`
+    case "settled":
+      return "settled by an operator"
     case "continued":
       return "began again with other arguments"
     default:

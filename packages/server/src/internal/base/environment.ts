@@ -18,8 +18,9 @@ export interface Variable<A> {
   readonly describe?: (text: string) => string
   /** Returns `undefined` if the value is not valid, and `null` if it leaves the option out. */
   readonly parse: (text: string) => A | undefined
-  /** The option that has the option as a member. */
-  readonly group?: "limits"
+  /** The option that has the option as a member, and its name there, if that is not the name of the variable. */
+  readonly group?: "limits" | "nodeRequests"
+  readonly member?: string
   /** The name of a variable, without a prefix, that is read if the variable of the option is missing. */
   readonly fallback?: string
 }
@@ -73,6 +74,12 @@ export const oneOf = <const A extends string>(values: ReadonlyArray<A>): Variabl
   expected: `one of ${values.join(", ")}`,
   parse: (text) => values.find((value) => value.toLowerCase() === text.toLowerCase())
 })
+
+/** A port to listen on. */
+export const port: Variable<number> = {
+  expected: "a port, from 0 to 65535",
+  parse: (text) => integer(text, 65_535)
+}
 
 /** A text that matches a pattern. */
 export const text = (expected: string, pattern: RegExp): Variable<string> => ({
@@ -137,10 +144,10 @@ export const readAll = <O extends object>(
 ): O | string => {
   const filled = { ...options } as Record<string, unknown>
   for (const [option, variable] of Object.entries(variables)) {
-    const { group } = variable
+    const { group, member = option } = variable
     const given = (group === undefined ? filled : filled[group] ?? {}) as Record<string, unknown>
     const name = namesOf(option, variable, prefix).find((name) => (env[name] ?? "").trim() !== "")
-    if (given[option] !== undefined || name === undefined) continue
+    if (given[member] !== undefined || name === undefined) continue
     const value = variable.parse(env[name]!.trim())
     if (value === undefined) {
       return variable.describe === undefined
@@ -149,7 +156,7 @@ export const readAll = <O extends object>(
     }
     if (value === null) continue
     if (group === undefined) filled[option] = value
-    else filled[group] = { ...given, [option]: value }
+    else filled[group] = { ...given, [member]: value }
   }
   return filled as O
 }

@@ -29,6 +29,14 @@ export const fixedBounds = {
   headersTimeout: 15_000,
   /** Milliseconds without a request after which a connection is closed while a listener stops. */
   idleCloseDelay: 100,
+  /** The same while requests arrive on other connections: a proxy may use each of them. */
+  busyCloseDelay: 500,
+  /** The same for a new connection, on which no request has arrived yet. */
+  firstRequestDelay: 1_000,
+  /** The longest time of all these delays, and then of the last bytes of answers to be sent. */
+  flushTimeout: 2_000,
+  /** Time after which the certificates of the requests between nodes are read again. */
+  certificateInterval: 60_000,
   /** Events of one stream that the store in memory retains. The oldest is deleted. */
   maxEventsPerStream: 1_000,
   /** Characters of the events of one session that the store in memory retains. A larger event is not stored. */

@@ -57,4 +57,6 @@ export interface ServerObserver {
   readonly streamClosed: () => void
   /** An HTTP request was refused with this status before its message was read. */
   readonly refused: (status: number) => void
+  /** An endpoint is ready, which refuses requests with these statuses. */
+  readonly refusing: (statuses: ReadonlyArray<number>) => void
 }

@@ -21,6 +21,8 @@ export interface SessionChange {
   /** The node that now sends the messages that belong to no request, and the one that did before. */
   readonly listensAt?: number | undefined
   readonly listenedAt?: number | undefined
+  /** The number of the stream that it continues there; undefined for another stream. */
+  readonly continued?: number | undefined
 }
 
 /** Shares sessions with other processes. */

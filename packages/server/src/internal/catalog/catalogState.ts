@@ -31,6 +31,9 @@ import type { OutgoingNotification } from "../base/pendingNotifications.ts"
 /** The key of the members of public services that only this package uses. */
 export const internals: unique symbol = Symbol.for("@skein/server/internals")
 
+/** The key of the function of a server that `skein inspect --fleet` calls, of another copy of this package. */
+export const localPartsKey: unique symbol = Symbol.for("@skein/server/localParts")
+
 /** The effect that handles a request for an entry. It fails with the JSON-RPC error that the client receives. */
 export type Handled<A> = Effect.Effect<A, McpError.McpError, McpRequest>
 

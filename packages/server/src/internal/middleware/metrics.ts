@@ -43,6 +43,11 @@ const requests = Metric.counter("mcp.server.requests", {
   incremental: true,
   attributes: { unit: "{request}" }
 })
+// The name is that of the conventions for HTTP, `http.server.active_requests`: those for MCP have none.
+const activeRequests = Metric.gauge("mcp.server.active_requests", {
+  description: "Requests in progress, without subscriptions",
+  attributes: { unit: "{request}" }
+})
 // Gauges: exporters for Prometheus declare every counter as one that never falls.
 const openSessions = Metric.gauge("mcp.server.sessions", {
   description: "Open sessions",
@@ -118,7 +123,20 @@ export const makeServerMetrics = (
       count: Metric.withAttributes(requests, { ...attributes, outcome })
     }
     allSeries.set(key, series)
+    if (outcome === "ok") expectFailures(request, method, target)
     return series
+  }
+
+  /**
+   * Lets the usual failures of a request that has succeeded exist with 0: for Prometheus, the increase of a series that
+   * begins with 1 is 0.
+   */
+  const expectFailures = (request: RequestContext, method: string, target: string | undefined): void => {
+    const isCall = method === "tools/call"
+    const failure = isCall ? { type: "tool_error", code: undefined } : { type: "-32603", code: "-32603" }
+    for (const outcome of isCall ? ["tool_error", "defect"] as const : ["defect"] as const) {
+      seriesOf(request, method, target, outcome, failure).count.valueUnsafe(context)
+    }
   }
 
   const rest: Series = {
@@ -144,19 +162,29 @@ export const makeServerMetrics = (
     Metric.withAttributes(openSessions, session.attributes).modifyUnsafe(-1, context)
   }
 
+  const requestBegan = (): void => activeRequests.modifyUnsafe(1, context)
+  const requestEnded = (): void => activeRequests.modifyUnsafe(-1, context)
+
   const streamOpened = (): void => openStreams.modifyUnsafe(1, context)
   const streamClosed = (): void => openStreams.modifyUnsafe(-1, context)
 
-  const refused = (status: number): void => {
+  const refusalsOf = (status: number): Metric.Metric<number, unknown> => {
     let metric = refusalsByStatus.get(status)
     if (metric === undefined) {
       metric = Metric.withAttributes(refusals, { "http.response.status_code": String(status) })
       refusalsByStatus.set(status, metric)
     }
-    metric.updateUnsafe(1, context)
+    return metric
+  }
+  const refused = (status: number): void => refusalsOf(status).updateUnsafe(1, context)
+  const refusing = (statuses: ReadonlyArray<number>): void => {
+    for (const status of statuses) refusalsOf(status).valueUnsafe(context)
   }
 
-  return { request, sessionOpened, sessionClosed, streamOpened, streamClosed, refused }
+  return {
+    ...{ request, requestBegan, requestEnded, sessionOpened, sessionClosed },
+    ...{ streamOpened, streamClosed, refused, refusing }
+  }
 }
 
 export type ServerMetrics = ReturnType<typeof makeServerMetrics>

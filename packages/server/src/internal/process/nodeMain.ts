@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import type { Logger } from "effect/Logger"
 import * as Predicate from "effect/Predicate"
 import * as References from "effect/References"
+import type { Cluster } from "node:cluster"
 import { DefinitionError } from "../../DefinitionError.ts"
 import { defaultPrefix, fillIn, logVariables } from "../base/environment.ts"
 import type { LogOptions } from "./logFormat.ts"
@@ -53,12 +54,20 @@ const reportOf = <E>(cause: Cause.Cause<E>): Report => {
 
 type Loggers = ReadonlySet<Logger<unknown, unknown>>
 
+/** Adds the number of the worker to logs. */
+type Annotate = <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
+
 /** Writes a report to stderr, through the loggers of a format for programs. `done` is called when it was written. */
-const write = ({ cause, message }: Report, loggers: Loggers | undefined, done: () => void): void => {
+const write = (
+  { cause, message }: Report,
+  loggers: Loggers | undefined,
+  annotate: Annotate,
+  done: () => void
+): void => {
   if (loggers === undefined) {
     return void process.stderr.write(`${cause === undefined ? message : Cause.pretty(cause)}\n`, done)
   }
-  const fatal = Effect.logFatal(message, cause ?? Cause.empty)
+  const fatal = annotate(Effect.logFatal(message, cause ?? Cause.empty))
   Effect.runFork(Effect.provideService(fatal, References.CurrentLoggers, loggers))
   process.stderr.write("", done)
 }
@@ -79,13 +88,15 @@ const warnUnknown = /* @__PURE__ */ Effect.flatMap(
  * The logs, and the cause of a failure, are written to stderr. The last line after a signal is the duration of the cleanup.
  *
  * A worker has `onStop`: its primary process stops it, besides a signal. It writes no last line, and a second signal does
- * nothing there, since that of a terminal or of a service manager reaches both processes.
+ * nothing there, since that of a terminal or of a service manager reaches both processes. Its logs have its number.
  */
 export const runMain = <E>(
   effect: Effect.Effect<unknown, E>,
   options: MainOptions = {},
   onStop?: (stop: (signal: Signal) => void) => void
 ): void => {
+  const worker = onStop && (process.getBuiltinModule("node:cluster") as unknown as Cluster).worker?.id
+  const annotate: Annotate = worker === undefined ? (logged) => logged : Effect.annotateLogs({ worker })
   const given = Defaults.resolve({ shutdownTimeout: options.shutdownTimeout }, {}, { shutdownTimeout: 5_000 })
   const shutdownTimeout = Math.min(given.shutdownTimeout, maxDelay)
   // Keeps the event loop alive for a server that only waits for a signal.
@@ -100,11 +111,11 @@ export const runMain = <E>(
     if (report === undefined) return process.exit(status)
     // A report to a pipe is written asynchronously; a client that does not read it must not delay the exit.
     setTimeout(() => process.exit(status), shutdownTimeout)
-    write(report, loggers, () => process.exit(status))
+    write(report, loggers, annotate, () => process.exit(status))
   }
 
   const onSignal = (signal: Signal): void => {
-    if (code !== undefined) return onStop === undefined ? process.exit(signals[signal]) : undefined
+    if (code !== undefined) return worker === undefined ? process.exit(signals[signal]) : undefined
     code = signals[signal]
     signalledAt = performance.now()
     setTimeout(
@@ -120,13 +131,14 @@ export const runMain = <E>(
   process.on("SIGINT", onSignal)
   onStop?.(onSignal)
 
-  // Variables with a prefix of the program may be its own.
-  const isSet = environment === defaultPrefix && Object.keys(process.env).some((name) => name.startsWith(defaultPrefix))
+  // Variables with a prefix of the program may be its own. The primary process reports them for its workers.
+  const isSet = worker === undefined && environment === defaultPrefix &&
+    Object.keys(process.env).some((name) => name.startsWith(defaultPrefix))
   const checked = !isSet ? effect : Effect.andThen(warnUnknown, effect)
   const logged = Effect.ensuring(
-    checked,
+    annotate(checked),
     Effect.suspend(() =>
-      code === undefined || onStop !== undefined
+      code === undefined || worker !== undefined
         ? Effect.void
         : Effect.logInfo(`Stopped after ${Math.round(performance.now() - signalledAt)} ms`)
     )

@@ -55,12 +55,12 @@ export const schemaOf = (schema: unknown): Codec => {
   if (!isObject(schema)) throw new TypeError("expected a schema or the fields of a struct")
   for (const [name, field] of Object.entries(schema)) {
     if (Schema.isSchema(field)) continue
-    const advice = standardSchema.isStandardSchema(field)
-      ? "; for another library, pass the schema of the whole object"
+    const problem = standardSchema.isStandardSchema(field)
+      ? "is a schema of its own: pass the schema of the whole object, such as z.object({ … })"
       : name === "type" || name === "properties"
-      ? "; for JSON Schema, use JsonSchema.make"
-      : ""
-    throw new TypeError(`the field ${JSON.stringify(name)} is not an Effect Schema${advice}`)
+      ? "is not a schema: for JSON Schema, use jsonSchema of skein, or JsonSchema.make of @skein/server"
+      : "is not a schema"
+    throw new TypeError(`the field ${JSON.stringify(name)} ${problem}`)
   }
   return Schema.Struct(schema as Schema.Struct.Fields) as unknown as Codec
 }
@@ -73,17 +73,22 @@ export const isForeign = (schema: unknown): schema is StandardSchemaV1 =>
 export const reader = (schema: AnySchema): Reader<unknown> =>
   isForeign(schema) ? standardReader(schema) : {
     jsonSchema: () => effectSchema.input(schemaOf(schema)),
-    compile: () => decoder(Schema.toCodecJson(schemaOf(schema)))
+    compile: () => decoder(Schema.toCodecJson(schemaOf(schema))),
+    encoder: () => encoder(schema)
   }
 
 export const writer = (schema: AnySchema): Writer<unknown> =>
   isForeign(schema) ? standardWriter(schema) : {
     jsonSchema: () => effectSchema.output(schemaOf(schema)),
-    compile: () => {
-      const encode = Schema.encodeUnknownResult(Schema.toCodecJson(schemaOf(schema)))
-      return (value) => Result.mapError(encode(value), ({ message }) => message)
-    }
+    compile: () => encoder(schema),
+    decoder: () => decoder(Schema.toCodecJson(schemaOf(schema)))
   }
+
+/** Compiles the function that encodes a value, or returns a message about its faults. */
+const encoder = (schema: AnySchema): (value: unknown) => Result.Result<unknown, string> => {
+  const encode = Schema.encodeUnknownResult(Schema.toCodecJson(schemaOf(schema)))
+  return (value) => Result.mapError(encode(value), ({ message }) => message)
+}
 
 /**
  * The largest number of values in which all problems are searched for. Larger inputs are reported with their first

@@ -16,6 +16,11 @@ export interface Reader<out A> {
   readonly jsonSchema: () => ObjectSchema
   /** Compiles the function that decodes the arguments, or returns a message about their faults. */
   readonly compile: () => (value: unknown) => standardSchema.Later<Result.Result<A, string>>
+  /**
+   * Compiles the function that encodes arguments as a client sends them, for code that starts a call itself. Without it
+   * they are sent as their JSON.
+   */
+  readonly encoder?: (() => (args: unknown) => Result.Result<unknown, string>) | undefined
 }
 
 /** Writes the structured content of a result. */
@@ -24,6 +29,8 @@ export interface Writer<in A> {
   readonly jsonSchema: () => JsonObject
   /** Compiles the function that encodes or validates a value. It returns the value to send, or a message about its faults. */
   readonly compile: () => (value: A) => standardSchema.Later<Result.Result<unknown, string>>
+  /** Compiles the function that decodes the structured content again. Without it the content is the value. */
+  readonly decoder?: (() => (content: unknown) => Result.Result<unknown, string>) | undefined
 }
 
 /** The values that a schema of another library validates: it looks for every fault before it returns. */

@@ -5,7 +5,7 @@ import { isJson } from "@skein/protocol/JsonRpc"
 import { clip, quote } from "@skein/protocol/Text"
 import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import * as Defaults from "@skein/runtime/Options"
-import * as ProcessLocal from "@skein/runtime/ProcessLocal"
+import type * as ProcessLocal from "@skein/runtime/ProcessLocal"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -199,14 +199,14 @@ const made = new Set<string>()
 // More names are not needed in a message.
 const maxMade = 10
 
-/** Reports the states of this process, unless the server has a store that several processes can share. */
-export const reportStates = (catalog: Catalog["Service"]): Effect.Effect<void> => {
+/** The states of this process, unless the server has a store that several processes can share. */
+export const statesInMemory = (catalog: Catalog["Service"]): ReadonlyArray<ProcessLocal.Part> => {
   const stores = Context.get(catalog[internals].base, StateStores)
   const isShared = stores !== undefined && !("removeOwner" in stores.users)
-  return made.size === 0 || isShared ? Effect.void : ProcessLocal.report({
+  return made.size === 0 || isShared ? [] : [{
     what: `the state in memory (${Array.from(made, (name) => quote(name)).join(", ")})`,
     remedy: "provide SqlStateStore.layer"
-  })
+  }]
 }
 
 /** Makes a state whose values have a codec. */

@@ -15,6 +15,17 @@ const nameOf = (value: object): string => {
   return name
 }
 
+/** The names of the values of sessions that this process has defined, for `skein inspect --fleet`. */
+export const perSessionNames = new Set<string>()
+
+// More names are not needed in a report.
+const maxNames = 100
+
+/** Records the name of a value of sessions. */
+export const reportPerSession = (name: string): void => {
+  if (perSessionNames.size < maxNames) perSessionNames.add(name)
+}
+
 /** An owner, and the scope that closes when it is gone. Principals have none. */
 export interface Owner {
   readonly key: string

@@ -1,5 +1,5 @@
 /** Sessions that every node of a fleet serves (2025-03-26 to 2025-11-25, transports, session management). */
-import { describe, expect, it } from "@effect/vitest"
+import { describe, expect, it, vi } from "@effect/vitest"
 import * as Fleet from "@skein/server/Fleet"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -229,7 +229,7 @@ describe("notifications", () => {
       // It still runs: the client asks again later.
       const early = yield* clients[1]!.read({ "last-event-id": seen.id! })
       expect([early.status, early.messages]).toEqual([200, []])
-      expect(early.events[0]?.retry).toBeGreaterThan(0)
+      expect(early.events).toEqual([{ id: seen.id, retry: expect.any(Number), data: "" }])
       clients[0]!.server.control.open("a")
       const later: Effect.Effect<ReadonlyArray<Json>> = Effect.flatMap(
         clients[1]!.read({ "last-event-id": seen.id! }),
@@ -237,6 +237,74 @@ describe("notifications", () => {
       )
       const messages = yield* later
       expect(messages.map(({ id, params }) => id ?? params.progress)).toEqual([2, 1])
+    }))
+
+  it.live("answers a call with -32603 when its node has gone, as the client resumes its stream", () =>
+    Effect.gen(function*() {
+      for (const sharesEvents of [true, false]) {
+        const fleet = new MemoryFleet(delays())
+        const nodes = yield* start(fleet, 2, { sharesEvents })
+        const clients = yield* open(nodes)
+        for (const id of [1, -2, "a b-\u00e9\ud800"]) {
+          const stream = yield* clients[0]!.stream({ ...call(1, "steps", { key: "a" }), id })
+          yield* stream.next
+          const seen = yield* stream.next
+          stream.leave()
+          fleet.stop(nodes[0]!.node)
+          const { messages, status } = yield* clients[1]!.read({ "last-event-id": seen.id! })
+          expect(status).toBe(200)
+          expect(messages).toEqual([{
+            jsonrpc: "2.0",
+            id,
+            error: { code: -32603, message: expect.stringContaining("the request may have run") }
+          }])
+          fleet.nodes.get(nodes[0]!.node)!.isServing = true
+        }
+      }
+    }))
+
+  it.live("answers 204 when the client has the response, or the id of its request is unknown", () =>
+    Effect.gen(function*() {
+      const fleet = new MemoryFleet(delays())
+      const nodes = yield* start(fleet, 2, { sharesEvents: true })
+      const clients = yield* open(nodes)
+      nodes[0]!.control.open("a")
+      const stream = yield* clients[0]!.stream(call(1, "steps", { key: "a" }))
+      const ids = [
+        (yield* stream.next).id!,
+        (yield* stream.next).id!,
+        (yield* stream.next).id!,
+        (yield* stream.next).id!
+      ]
+      expect(yield* stream.ended).toBe("end")
+      const long = yield* clients[0]!.stream({ ...call(1, "steps", { key: "b" }), id: "x".repeat(200) })
+      yield* long.next
+      const seen = yield* long.next
+      long.leave()
+      fleet.stop(nodes[0]!.node)
+      expect((yield* clients[1]!.read({ "last-event-id": ids.at(-1)! })).status).toBe(204)
+      expect((yield* clients[1]!.read({ "last-event-id": seen.id! })).status).toBe(204)
+      const rest = yield* clients[1]!.read({ "last-event-id": ids.at(-2)! })
+      expect(rest.messages.map(({ id }) => id)).toEqual([1])
+      const [stem] = /^\d+-\d+-/.exec(ids[0]!)!
+      for (const wrong of ["%", "{}", "null", "x".repeat(200)]) {
+        expect((yield* clients[1]!.read({ "last-event-id": `${stem}${wrong}` })).status).toBe(400)
+      }
+    }))
+
+  it.live("answers 503 while the events of a stream cannot be read", () =>
+    Effect.gen(function*() {
+      const fleet = new MemoryFleet(delays())
+      const nodes = yield* start(fleet, 2, { sharesEvents: true })
+      const clients = yield* open(nodes)
+      const stream = yield* clients[0]!.stream(call(1, "steps", { key: "a" }))
+      yield* stream.next
+      const seen = yield* stream.next
+      stream.leave()
+      const read = vi.spyOn(fleet.events, "read").mockReturnValue(Effect.die("no connection"))
+      expect((yield* clients[1]!.read({ "last-event-id": seen.id! })).status).toBe(503)
+      read.mockRestore()
+      expect((yield* clients[1]!.read({ "last-event-id": seen.id! })).status).toBe(200)
     }))
 })
 

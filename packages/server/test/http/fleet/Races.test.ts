@@ -49,6 +49,16 @@ const texts = (answer: FakeAnswer): Array<string> =>
   read(answer).flatMap(({ json }) => json?.method === "notifications/test" ? [json.params.text] : [])
 const methods = (answer: FakeAnswer): Array<string> => read(answer).flatMap(({ json }) => json?.method ?? [])
 const lastId = (answer: FakeAnswer): string => read(answer).at(-1)!.id!
+
+/** Subscribes a client to the resource, and opens its stream at the second node. */
+const listen = () =>
+  Effect.gen(function*() {
+    const client = yield* open()
+    client.post(0, request("s", "resources/subscribe", { uri }))
+    const first = client.get(1)
+    yield* TestClock.adjust(200)
+    return { ...client, first, seen: lastId(first) }
+  })
 const announce = (text: string) => call(text, "announce", { text })
 const updated = "notifications/resources/updated"
 
@@ -278,6 +288,21 @@ describe("the stream of a client", () => {
       expect([first.isClosed, second.isClosed, texts(second)]).toEqual([true, false, ["1"]])
     }))
 
+  it.effect("does not end when its node receives late where it was before", () =>
+    Effect.gen(function*() {
+      const { fleet, get, nodes, post } = yield* open()
+      fleet.delayAll(nodes[2]!.number, true)
+      const first = get(1)
+      yield* TestClock.adjust(50)
+      const second = get(2)
+      yield* TestClock.adjust(50)
+      fleet.delayAll(nodes[2]!.number, false)
+      yield* TestClock.adjust(100)
+      post(0, announce("1"))
+      yield* TestClock.adjust(100)
+      expect([first.isClosed, second.isClosed, texts(second)]).toEqual([true, false, ["1"]])
+    }))
+
   it.effect("has one notification of a change that happens while it moves", () =>
     Effect.gen(function*() {
       const { get, post } = yield* open()
@@ -297,20 +322,50 @@ describe("the stream of a client", () => {
 
   it.effect("has the changes that its node has not noticed while it was cut off", () =>
     Effect.gen(function*() {
-      const { fleet, get, nodes, post } = yield* open()
-      post(0, request("s", "resources/subscribe", { uri }))
-      const first = get(1)
-      yield* TestClock.adjust(200)
-      const seen = lastId(first)
+      const { fleet, get, nodes, post, first, seen } = yield* listen()
       fleet.cut(nodes[1]!.number, true)
       post(0, call("t", "touch"))
       yield* TestClock.adjust(100)
       const second = get(2, seen)
-      yield* TestClock.adjust(200)
-      expect(methods(second)).toEqual([])
+      yield* TestClock.adjust(1_200)
+      expect([methods(second).includes(updated), first.isClosed]).toEqual([true, false])
       fleet.cut(nodes[1]!.number, false)
       yield* TestClock.adjust(200)
-      expect([methods(second).includes(updated), first.isClosed]).toEqual([true, true])
+      expect(first.isClosed).toBe(true)
+    }))
+
+  it.effect("has all changes when its node does not confirm that it has stopped sending", () =>
+    Effect.gen(function*() {
+      const { fleet, get, nodes, post, first, seen } = yield* listen()
+      post(1, announce("stored"))
+      fleet.delayAll(nodes[1]!.number, true)
+      post(1, announce("waits"))
+      yield* TestClock.adjust(100)
+      const second = get(2, seen)
+      yield* TestClock.adjust(1_200)
+      expect([texts(second), methods(second).includes(updated)]).toEqual([["stored"], true])
+      post(2, announce("new"))
+      fleet.delayAll(nodes[1]!.number, false)
+      yield* TestClock.adjust(200)
+      expect([texts(second), first.isClosed]).toEqual([["stored", "new"], true])
+    }))
+
+  it.effect("has all changes if its client has not received an event of a later stream", () =>
+    Effect.gen(function*() {
+      const { get, post, first, seen } = yield* listen()
+      first.leave()
+      for (const node of [2, 0]) {
+        const later = get(node)
+        yield* TestClock.adjust(100)
+        post(1, call(`t${node}`, "touch"))
+        yield* TestClock.adjust(100)
+        expect(methods(later)).toContain(updated)
+        later.leave()
+        const again = get(0, seen)
+        yield* TestClock.adjust(200)
+        expect(methods(again)).toContain(updated)
+        again.leave()
+      }
     }))
 
   it.effect("begins anew at a node that was cut off, and does not know its latest events", () =>

@@ -91,14 +91,18 @@ export interface Options extends NodeHttp.Options {
   readonly sharesEvents?: boolean
 }
 
+/** A fleet, which may be one on a database. Without `events` the layer of each node has an event store. */
+export type TestFleet = Pick<MemoryFleet, "node"> & Partial<Pick<MemoryFleet, "events">>
+
 /** Starts nodes. The `x-user` header names the principal of a request. */
 export const start = (
-  fleet: MemoryFleet,
+  fleet: TestFleet,
   count: number,
   { sharesEvents = false, ...options }: Options = {}
 ): Effect.Effect<ReadonlyArray<Node>, never, Scope.Scope> =>
   Effect.forEach(Array.from({ length: count }), () =>
     Effect.gen(function*() {
+      const { events } = fleet
       const { layer, node } = yield* fleet.node()
       const control = new Control()
       const listening = NodeHttp.layer({
@@ -108,7 +112,9 @@ export const start = (
         ...options
       }).pipe(
         Layer.provide(server(control)),
-        Layer.provide(sharesEvents ? Layer.succeed(EventStore.EventStore, fleet.events) : Layer.empty),
+        Layer.provide(
+          sharesEvents && events !== undefined ? Layer.succeed(EventStore.EventStore, events) : Layer.empty
+        ),
         Layer.provide(layer)
       )
       const scope = yield* Scope.make()

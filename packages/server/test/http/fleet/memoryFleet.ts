@@ -2,7 +2,7 @@
  * A fleet whose nodes are servers of one process: the test bed of the protocol between nodes, without a database.
  *
  * Everything between two nodes takes a while, and arrives in order. The echo of a change is awaited, as with a database:
- * a change is done when every running node has received it, the one that made it included.
+ * a change is done when every running node has received it, the one that made it included, or after a second.
  */
 import * as RandomId from "@skein/runtime/RandomId"
 import * as EventBus from "@skein/server/EventBus"
@@ -11,7 +11,9 @@ import * as Fleet from "@skein/server/Fleet"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import { SessionRecords } from "../../../src/internal/http/workers/sessionRecords.ts"
@@ -28,6 +30,9 @@ interface Node {
   isServing: boolean
   /** Whether messages to and from it are lost, as when its connection to the database is cut. */
   isCut: boolean
+  /** Closed while messages to it and its events wait, as when its connection is slow. */
+  readonly flow: Latch.Latch
+  readonly waitingEvents: Array<() => void>
 }
 
 const pause = (milliseconds: number): Effect.Effect<void> =>
@@ -39,6 +44,8 @@ export class MemoryFleet {
   /** How often each operation ran, and each kind of message was sent. */
   readonly counts: { [what: string]: number } = {}
   readonly events = EventStore.make()
+  /** Where the nodes listen for each other. */
+  readonly addresses = new Map<number, Fleet.NodeAddress>()
   // The streams whose events a node could not store, by their session.
   readonly #lost = new Map<string, Set<number>>()
   /** Returns the milliseconds that the next message takes. */
@@ -63,7 +70,14 @@ export class MemoryFleet {
   > {
     return Effect.gen({ self: this }, function*() {
       const node = ++this.#last
-      const own: Node = { receivers: new Set(), changes: new Set(), isServing: true, isCut: false }
+      const own: Node = {
+        receivers: new Set(),
+        changes: new Set(),
+        isServing: true,
+        isCut: false,
+        flow: Latch.makeUnsafe(true),
+        waitingEvents: []
+      }
       this.nodes.set(node, own)
       const clock = this.#clock = yield* Clock.Clock
       const inbox = yield* Queue.unbounded<Delivery>()
@@ -71,7 +85,11 @@ export class MemoryFleet {
         Effect.forever(
           Effect.flatMap(
             Queue.take(inbox),
-            ({ at, run }) => Effect.andThen(pause(at - clock.currentTimeMillisUnsafe()), Effect.sync(run))
+            ({ at, run }) =>
+              Effect.andThen(
+                pause(at - clock.currentTimeMillisUnsafe()),
+                Effect.andThen(own.flow.await, Effect.sync(run))
+              )
           )
         )
       )
@@ -86,22 +104,34 @@ export class MemoryFleet {
           yield* wait
           return result
         })
-      /** Changes the records, and sends the message to all nodes at once, so that all receive it in the same order. */
-      const stored = (what: string, run: () => void, message: Fleet.Message): Effect.Effect<void, Fleet.FleetError> =>
+      /**
+       * Changes the records, and sends the message to all nodes at once, so that all receive it in the same order. Returns
+       * whether all running nodes have received it.
+       */
+      const stored = (
+        what: string,
+        run: () => void,
+        message: Fleet.Message
+      ): Effect.Effect<boolean, Fleet.FleetError> =>
         Effect.flatMap(
           operation(what, () => {
             run()
             return Array.from(this.nodes.keys(), (other) => {
-              const done = Deferred.makeUnsafe<void>()
+              const done = Deferred.makeUnsafe<boolean>()
+              const isReceived = () => this.nodes.get(other)?.isCut === false || !fleet.isServing(other)
               this.#deliver(
                 other,
                 (receiver) => receiver.message(message),
-                () => Deferred.doneUnsafe(done, Effect.void)
+                () => Deferred.doneUnsafe(done, Effect.sync(isReceived))
               )
               return Deferred.await(done)
             })
           }),
-          (received) => Effect.all(received, { discard: true })
+          (received) =>
+            Effect.map(
+              Effect.timeoutOption(Effect.all(received), 1_000),
+              (all) => Option.isSome(all) && !all.value.includes(false)
+            )
         )
       const fleet: Fleet.Service = {
         node,
@@ -118,10 +148,11 @@ export class MemoryFleet {
           operation("find", () => structuredClone(this.records.find(id, principalId, clock.currentTimeMillisUnsafe()))),
         change: (id, change) =>
           stored("change", () => this.records.change(id, change), { _tag: "Changed", id, change }),
-        end: (id) => stored("end", () => this.records.end(id), { _tag: "Ended", id }),
+        end: (id) => Effect.asVoid(stored("end", () => this.records.end(id), { _tag: "Ended", id })),
         touch: (id) => this.records.touch(id, clock.currentTimeMillisUnsafe()),
         broadcast: (message) => {
           this.#count(`broadcast ${message._tag}`)
+          if (message._tag === "Address") this.addresses.set(node, message.address)
           if (own.isCut) return
           for (const other of this.nodes.keys()) {
             if (other !== node) this.#deliver(other, (receiver) => receiver.message(message))
@@ -167,8 +198,10 @@ export class MemoryFleet {
     const isLost = (session: string, stream: number) => this.#lost.get(session)?.has(stream) === true
     return {
       append: (session, stream, event, data, client) => {
-        if (isCut()) this.#lost.set(session, (this.#lost.get(session) ?? new Set()).add(stream))
-        else if (!isLost(session, stream)) events.append(session, stream, event, data, client)
+        const append = () => events.append(session, stream, event, data, client)
+        if (this.nodes.get(node)?.flow.isOpen() === false) this.nodes.get(node)!.waitingEvents.push(append)
+        else if (isCut()) this.#lost.set(session, (this.#lost.get(session) ?? new Set()).add(stream))
+        else if (!isLost(session, stream)) append()
       },
       complete: (session, stream, client) => events.complete(session, stream, client),
       forget: (session) => events.forget(session),
@@ -183,6 +216,21 @@ export class MemoryFleet {
     }
   }
 
+  /** Gives the other nodes another address of a node, and waits until they have it. */
+  readdress(node: number, address: Fleet.NodeAddress): Effect.Effect<void> {
+    return Effect.callback((resume) => {
+      const others = Array.from(this.nodes.keys()).filter((other) => other !== node)
+      let left = others.length
+      for (const other of others) {
+        this.#deliver(
+          other,
+          (receiver) => receiver.message({ _tag: "Address", node, address, isAnswer: true }),
+          () => --left === 0 && resume(Effect.void)
+        )
+      }
+    })
+  }
+
   /** A node has gone: the others know it at once. */
   stop(node: number): void {
     const one = this.nodes.get(node)
@@ -194,6 +242,14 @@ export class MemoryFleet {
     const one = this.nodes.get(node)!
     one.isCut = isCut
     if (!isCut) { for (const receiver of one.receivers) receiver.gap() }
+  }
+
+  /** Messages to a node and its events wait, or go on. */
+  delayAll(node: number, isWaiting: boolean): void {
+    const { flow, waitingEvents } = this.nodes.get(node)!
+    if (isWaiting) return void flow.closeUnsafe()
+    for (const append of waitingEvents.splice(0)) append()
+    flow.openUnsafe()
   }
 
   #clock: Clock.Clock | undefined = undefined

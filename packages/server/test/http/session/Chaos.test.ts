@@ -78,7 +78,8 @@ const play = (seed: number) => {
       sessionClosed: () => {},
       streamOpened: () => void open++,
       streamClosed: () => void open--,
-      refused: () => {}
+      refused: () => {},
+      refusing: () => {}
     }
     const next = random(seed)
     const below = (n: number): number => Math.floor(next() * n)

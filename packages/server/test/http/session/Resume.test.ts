@@ -78,6 +78,31 @@ describe("resumption", () => {
       expect(yield* resumed.ended).toBe("end")
     }))
 
+  it.effect("2025-11-25 · primes a resumed connection without a missed event: SDK clients forget ids of earlier ones", () =>
+    Effect.gen(function*() {
+      const client = yield* enter(yield* serve(), "2025-11-25")
+      const { first } = yield* steps(client)
+      const listening = yield* client.get()
+      const standalone = yield* listening.next
+      listening.leave()
+      for (const event of [first, standalone, first]) {
+        const resumed = yield* client.get(after(event))
+        expect(yield* resumed.next).toMatchObject({ id: event.id, retry: 1_000, data: "" })
+        resumed.leave()
+      }
+    }))
+
+  it.effect("2025-06-18 · sends no event without data: older clients read each as a message", () =>
+    Effect.gen(function*() {
+      const client = yield* enter(yield* serve(), "2025-06-18")
+      const stream = yield* client.stream(call(1, "steps", { key: "a" }))
+      const first = yield* stream.next
+      stream.leave()
+      const resumed = yield* client.get(after(first))
+      client.server.control.open("a 1")
+      expect((yield* resumed.next).json.params.progress).toBe(2)
+    }))
+
   it.effect("replays a stream that is complete meanwhile, from any of its events, and from its priming event", () =>
     Effect.gen(function*() {
       const client = yield* enter(yield* serve(), "2025-11-25")

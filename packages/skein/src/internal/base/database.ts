@@ -53,6 +53,8 @@ export interface PostgresOptions {
   readonly statementTimeout?: Duration | undefined
   /** The longest pause between two statements of a transaction: 30 seconds by default; `Infinity` for no bound. */
   readonly idleInTransactionTimeout?: Duration | undefined
+  /** Other settings of each connection by name, as `{ search_path: "shop" }`: none by default. */
+  readonly settings?: { readonly [name: string]: string } | undefined
   /** Whether statements are prepared: `true` by default; `false` for poolers that do not support it. */
   readonly prepare?: boolean | undefined
 }

@@ -32,6 +32,8 @@ export class OtelRegistry extends Map<string, Metadata> {
         hooks.update(value, context)
         update(value)
       }
+      // So that a counter of 0 exists there too.
+      if (type === "Counter") update(0)
       // The metric updates its series through these hooks from now on.
       Object.assign(metadata, { hooks: { get: hooks.get, update: both, modify: both } })
     }

@@ -58,7 +58,10 @@ export interface AsyncClientClass {
 }
 
 export const AsyncClient: AsyncClientClass = {
-  connect: async (server, options = {}) =>
-    (await Core.AsyncClient.connect(server as never, await toCore(options))) as unknown as AsyncClient,
+  connect: async (server, options = {}) => {
+    // The class refuses the arguments of a command.
+    const core = Array.isArray(options) ? options as never : await toCore(options)
+    return (await Core.AsyncClient.connect(server as never, core)) as unknown as AsyncClient
+  },
   [Symbol.hasInstance]: (value): value is AsyncClient => value instanceof Core.AsyncClient
 }

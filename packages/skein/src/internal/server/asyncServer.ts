@@ -183,6 +183,20 @@ export class AsyncServer {
   }
 
   /**
+   * Answers GET of a path with metrics in the text format of Prometheus: those that `read` returns in this process, or with
+   * `workers` those of all. Counters and histograms are added, and gauges get the label `worker`. A worker that does not answer
+   * within 1 second is counted as it was at the last scrape. The checks are those of `route`. Throws after the start.
+   *
+   * @example
+   * // prom-client, or the serializer of OpenTelemetry's exporter
+   * server.metrics("/metrics", () => register.metrics())
+   */
+  metrics(path: `/${string}`, read: () => string | Promise<string>): this {
+    this.#routes.addMetrics(path, read)
+    return this
+  }
+
+  /**
    * Adds an async function around every request: `use(middleware(…))`.
    *
    * @example

@@ -27,6 +27,7 @@ export type RouteHandler = (request: Request) => Response | Promise<Response>
 /** The handlers of routes, by path and method. */
 export class RouteTable {
   readonly #paths = new Map<`/${string}`, Map<string, RouteHandler>>()
+  readonly #metrics = new Map<`/${string}`, () => string | Promise<string>>()
   #hasStarted = false
 
   /**
@@ -41,19 +42,48 @@ export class RouteTable {
     this.#paths.set(path, methods.set(method, handler))
   }
 
+  /** Adds a route with metrics in the text format of Prometheus. `read` returns those of this process. */
+  addMetrics(path: `/${string}`, read: () => string | Promise<string>): void {
+    // The start replaces the handler.
+    this.add("GET", path, () => new Response(null, { status: 503 }))
+    this.#metrics.set(path, read)
+  }
+
   /** The option `routes` of `NodeHttp`. A server without routes does not load the code of routes. */
   options(): Pick<NodeHttp.Options, "routes"> {
     this.#hasStarted = true
     if (this.#paths.size === 0) return {}
-    const byPath = Object.fromEntries([...this.#paths].map(([path, methods]) => [path, handlerOf(methods)]))
     const load = Effect.promise(() => import("@skein/server/NodeRoutes"))
     return {
       routes: {
-        start: (options, services) => Effect.flatMap(load, ({ handlers }) => handlers(byPath).start(options, services))
+        start: (options, services) =>
+          Effect.gen({ self: this }, function*() {
+            const { handlers } = yield* load
+            if (this.#metrics.size > 0) yield* joinMetrics(this.#metrics, this.#paths)
+            const byPath = Object.fromEntries([...this.#paths].map(([path, methods]) => [path, handlerOf(methods)]))
+            return yield* handlers(byPath).start(options, services)
+          })
       }
     }
   }
 }
+
+/** Replaces the handlers of metrics by those for all workers. */
+const joinMetrics = Effect.fnUntraced(function*(
+  metrics: ReadonlyMap<`/${string}`, () => string | Promise<string>>,
+  paths: ReadonlyMap<`/${string}`, Map<string, RouteHandler>>
+) {
+  const { contentType, joined } = yield* Effect.promise(() => import("@skein/server/Metrics"))
+  for (const [path, read] of metrics) {
+    const all = yield* joined(path, Effect.promise(async () => read()))
+    paths.get(path)!.set("GET", async () => {
+      const text = await Effect.runPromise(all)
+      return text === undefined
+        ? new Response("the workers do not answer", { status: 503 })
+        : new Response(text, { headers: { "content-type": contentType } })
+    })
+  }
+})
 
 /** The handler of a path. A `HEAD` is answered as its `GET`, without the body. */
 const handlerOf = (methods: ReadonlyMap<string, RouteHandler>): RouteHandler => async (request) => {

@@ -11,8 +11,9 @@ import type {
   SamplingMessage,
   SamplingMessageContentBlock
 } from "../base/messages.ts"
-import type { Duration, InputOf, OutputOf, StandardSchema } from "../base/types.ts"
+import type { Duration, OutputOf, StandardSchema } from "../base/types.ts"
 import type { McpRequest } from "./request.ts"
+import type { AnySchema, ReadBy } from "./schema.ts"
 import type { PerSession, State, StateOperations } from "./state.ts"
 
 /**
@@ -48,11 +49,11 @@ export interface HandlerContext {
    * const answer = await elicit("How many are you?", z.object({ people: z.int().min(1) }))
    * if (answer.action === "accept") book(answer.content.people)
    */
-  readonly elicit: <S extends StandardSchema>(
+  readonly elicit: <S extends AnySchema>(
     message: string,
     form: S & CheckedForm<S>,
     options?: ElicitOptions
-  ) => Promise<ElicitAnswer<InputOf<S>>>
+  ) => Promise<ElicitAnswer<ReadBy<S>>>
   /**
    * Asks the user to visit a URL, for interactions that the client must not see (since 2025-11-25). `accept` means that the
    * user agreed to open it, and not that the interaction is complete. Verify the identity of the visitor.
@@ -167,8 +168,9 @@ export type ElicitAnswer<A> =
   | { readonly action: "decline" }
   | { readonly action: "cancel" }
 
-/** Makes fields that a form cannot have a type error that names the mistake. */
-export type CheckedForm<S extends StandardSchema> = NestedField<OutputOf<S>>
+/** Makes a form that is not a schema, and fields that a form cannot have, a type error that names the mistake. */
+export type CheckedForm<S> = S extends StandardSchema ? NestedField<OutputOf<S>>
+  : "Pass the schema of the whole form, such as z.object({ … }), and not its fields"
 
 /** Names a field of a form that has fields of its own. A list of texts is a choice. */
 type NestedField<A> = {

@@ -53,6 +53,11 @@ export interface EndpointOptions {
    * by default.
    */
   readonly stateless?: boolean | undefined
+  /**
+   * Where workers handle sessions: `"anywhere"` by default. With `"home"` the worker that has opened a session handles all of
+   * its messages, for handlers that keep a browser or a child process. If that worker exits, the client opens another session.
+   */
+  readonly sessions?: "anywhere" | "home" | undefined
   /** Serves clients of the HTTP+SSE transport of 2024-11-05 as well. `true` for the defaults. Off by default. */
   readonly legacySse?: LegacySseOptions | boolean | undefined
   /** The bounds of what clients can use. All clients share them, but no client can lock out the others. */

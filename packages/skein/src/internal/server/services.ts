@@ -246,6 +246,8 @@ export interface HttpEventStore {
     stream: number,
     after: number
   ) => Awaitable<ReadonlyArray<string> | undefined>
+  /** Resolves when all workers can read the events that were appended before. A shared store that writes them later has it. */
+  readonly flush?: (() => Awaitable<void>) | undefined
 }
 
 /**
@@ -262,5 +264,12 @@ export const eventStore = (store: HttpEventStore): Service =>
       complete: (...stream) => store.complete(...stream),
       forget: (session) => store.forget(session),
       read: (...position) =>
-        orWarn("the events of a stream were not read from the event store", () => store.read(...position), undefined)
+        orWarn("the events of a stream were not read from the event store", () => store.read(...position), undefined),
+      ...(store.flush === undefined ? {} : {
+        flush: orWarn(
+          "the events of streams were not written to the event store",
+          async () => store.flush?.(),
+          undefined
+        )
+      })
     })))

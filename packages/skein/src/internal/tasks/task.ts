@@ -2,7 +2,8 @@
  * Tasks: tools with a durable handler.
  */
 import * as Core from "@skein/tasks/Task"
-import { type Definition, opaque } from "../base/definition.ts"
+import type { TaskContext as CoreContext } from "@skein/tasks/TaskContext"
+import { opaque } from "../base/definition.ts"
 import type { JsonObject } from "../base/messages.ts"
 import type { Awaitable, Duration, OutputOf, StandardSchema } from "../base/types.ts"
 import type { CheckedJson, HandlerContext } from "../server/handlerContext.ts"
@@ -11,16 +12,14 @@ import type { AnySchema, ReadBy, WrittenBy } from "../server/schema.ts"
 import type { CheckedSchemas, ToolOptions } from "../server/tool.ts"
 import type { ToolAnswer } from "../server/toolAnswer.ts"
 import type { ToolMistake } from "../server/toolMistake.ts"
+import { coreOf, registerTask, type TaskDefinition } from "./taskDefinition.ts"
 import type { PreparedTaskContext, TaskContext } from "./taskContext.ts"
 import type { TaskOwner } from "./taskState.ts"
 
-declare const argumentsOfTask: unique symbol
+export type { TaskDefinition } from "./taskDefinition.ts"
 
-/** A task. `Args` are its arguments, as a client sends them. */
-export interface TaskDefinition<in Args = never> extends Definition {
-  readonly name: string
-  readonly [argumentsOfTask]?: (args: Args) => void
-}
+/** The structured content of a task with `output`, and the text of the result of another one. */
+export type TaskValue<Output> = [Output] extends [never] ? string : WrittenBy<Output>
 
 /** The limits on numbers of tasks. A number that is `undefined` sets no limit. */
 export interface TaskCounts {
@@ -79,7 +78,7 @@ export interface TaskOptions<Input extends AnySchema = {}, Output extends AnySch
   readonly priority?: number | undefined
   /**
    * How many of its tasks run at the same time, in all processes of the store together: a whole number from 1. Others wait. A
-   * task that waits for an answer or a sleep of more than 5 seconds does not count. Default: no limit.
+   * task that waits for an answer, an event or a sleep of more than 5 seconds does not count. Default: no limit.
    */
   readonly concurrency?: number | undefined
   /**
@@ -102,6 +101,10 @@ export interface TaskOptions<Input extends AnySchema = {}, Output extends AnySch
    * the call waits for its result. It must be fast.
    */
   readonly asTask?: ((call: TaskCall) => boolean) | undefined
+  /**
+   * The labels of a task, by which operators find it: at most ten, see `TaskContext.label`. It must be fast. Default: none.
+   */
+  readonly labels?: ((call: TaskCall) => { readonly [name: string]: string }) | undefined
   /**
    * The clients that a task may ask: `caller` (default), the one that made the call; or `anyone` that reads the task and
    * declares support, for which its questions wait.
@@ -142,21 +145,32 @@ export const task = <Input extends AnySchema = {}, Output extends AnySchema = ne
   name: string,
   options: TaskOptions<Input, Output, P> & CheckedSchemas<Input, Output>,
   handler: TaskHandler<Input, Output, P, A>
-): TaskDefinition<ArgumentsOf<Input>> => {
+): TaskDefinition<ArgumentsOf<Input>, TaskValue<Output>> => {
   if (typeof name !== "string" || typeof handler !== "function") throw new TypeError(usage)
   const { prepare, ...described } = options as TaskOptions
   const made = Core.make(name, described as {})
-  const run = handler as unknown as (input: object, context: unknown) => string
-  return opaque(
+  const body = handler as unknown as (input: object, context: unknown) => string
+  const run = (input: object, context: CoreContext) => body(input, withChildren(context))
+  const definition: TaskDefinition<ArgumentsOf<Input>, TaskValue<Output>> = opaque(
     prepare === undefined
       ? Core.async(made, run)
       : Core.asyncPrepared(
         made,
         prepare as () => unknown,
-        (input, prepared, context) => run(input, { ...context, prepared })
+        (input, prepared, context) => body(input, { ...withChildren(context), prepared })
       ),
     { name }
   )
+  registerTask(definition, made)
+  return definition
 }
+
+/** The context of a handler, whose children are tasks of this package. */
+const withChildren = (context: CoreContext) => ({
+  ...context,
+  start: (task: TaskDefinition, args: object, options?: object) => context.start(coreOf(task), args as never, options),
+  forEach: (task: TaskDefinition, items: ReadonlyArray<object>, options?: object) =>
+    context.forEach(coreOf(task), items as never, options)
+})
 
 const usage = "A task needs a name, options and a handler: task(\"name\", { input }, async ({ … }, { step }) => …)"

@@ -2,13 +2,14 @@
  * The context of the handler of a task, its second argument.
  */
 import type { JsonObject } from "../base/messages.ts"
-import type { Awaitable, Duration } from "../base/types.ts"
+import type { Awaitable, Duration, StandardSchema } from "../base/types.ts"
 import type { CheckedJson, HandlerContext, JsonForm } from "../server/handlerContext.ts"
+import type { TaskDefinition } from "./taskDefinition.ts"
 
 /**
  * The second argument of the handler of a task: that of any handler, with steps, sleeps and compensations.
  *
- * - The handler starts from its beginning after each question, each long sleep and each change of its process. Pending
+ * - The handler starts from its beginning after each question, event, long sleep and each change of its process. Pending
  *   promises of its context reject then, and `signal` aborts: a `catch` around them must not act if `signal.aborted`. Put each
  *   effect into a step, and do the same between steps in each run.
  * - Results of steps are stored as JSON, and you receive what JSON makes of them, also in the first run: a `Date` is its text. A
@@ -22,6 +23,11 @@ export interface TaskContext extends HandlerContext {
   readonly taskId: string
   /** Sets the status message of the task, for people and models. It is cut at 4,096 characters. */
   readonly setStatusMessage: (message: string) => Promise<void>
+  /**
+   * Sets a label of the task, by which operators find it (`admin.list({ labels })`), or changes its value: at most ten, with
+   * names of 1 to 200 characters and values of up to 200. Rejects with a `TaskError` otherwise.
+   */
+  readonly label: (name: string, value: string) => Promise<void>
   /**
    * Runs a step, or returns its recorded result. The name is unique in the task: in a loop, each iteration needs its own. The
    * step runs at least once: give its `key` to services that compare such keys. It must not contain another step, a sleep, a
@@ -51,21 +57,122 @@ export interface TaskContext extends HandlerContext {
   /** Sleeps, across restarts. The task takes no memory meanwhile, except for a sleep of up to 5 seconds. */
   readonly sleep: (name: string, duration: Duration) => Promise<void>
   /**
+   * Waits for an event that the application sends with `tasks().send`, such as a webhook, and resolves with its value. No client
+   * sees or answers it. An event that was sent before is received at once. Events with one name are received in the order of
+   * sending, each by one `awaitEvent`. Rejects with an `EventError`.
+   *
+   * @example
+   * const { reference } = await awaitEvent("paid", { schema: z.object({ reference: z.string() }), timeout: "2 days" })
+   */
+  readonly awaitEvent: <A = unknown>(name: string, options?: EventOptions<A>) => Promise<A>
+  /**
    * Adds a compensation, which runs when the task fails or is cancelled, after those that were added later. It must use the
    * context that it receives, and cannot ask the client.
    */
   readonly compensate: (undo: Compensation) => Promise<void>
   /**
+   * Whether this task runs with a change of the code: `false` in a task that has recorded more behind this point, because
+   * it began with the code before. The decision is recorded under the name of the change, so that it stays the same. Call it
+   * before parallel branches.
+   *
+   * @example
+   * if (await patched("audit first")) await step("audit", () => audit(order))
+   */
+  readonly patched: (name: string) => Promise<boolean>
+  /**
    * Starts the handler again with other arguments and an empty log, in the same task: for tasks that work for months. It never
    * resolves. The task fails if it has compensations.
    */
   readonly continueWith: (args: JsonObject) => Promise<never>
+  /**
+   * Starts a child task, once, also if the handler runs again. `key` is its name in this task. A child that has not ended when
+   * this task ends is cancelled, unless it is `detached`. Rejects with a `TaskError`.
+   *
+   * @example
+   * const eu = await start(report, { region: "eu" }, { key: "eu" })
+   * const { total } = await join(eu)
+   */
+  readonly start: <Args, Value>(
+    task: TaskDefinition<Args, Value>,
+    args: NoInfer<Args>,
+    options?: ChildOptions
+  ) => Promise<ChildTask<Value>>
+  /**
+   * Waits for the end of a child, and resolves with its value. This task takes no memory meanwhile. Rejects with a `TaskError`
+   * whose reason is `Failed`, `Cancelled` or `Expired`.
+   */
+  readonly join: <Value>(child: ChildTask<Value>) => Promise<Value>
+  /**
+   * Starts a child for each item, some at a time, and waits for all of them. The values have the order of the items, of which
+   * there are at most 10,000, the same in each run. The first failure cancels the others and rejects; with
+   * `onFailure: "collect"` the results are those of `Promise.allSettled`.
+   *
+   * @example
+   * const totals = await forEach(report, regions.map((region) => ({ region })), { concurrency: 20 })
+   */
+  readonly forEach: {
+    <Args, Value>(
+      task: TaskDefinition<Args, Value>,
+      items: ReadonlyArray<NoInfer<Args>>,
+      options: ForEachTaskOptions & { readonly onFailure: "collect" }
+    ): Promise<ReadonlyArray<PromiseSettledResult<Value>>>
+    <Args, Value>(
+      task: TaskDefinition<Args, Value>,
+      items: ReadonlyArray<NoInfer<Args>>,
+      options?: ForEachTaskOptions & { readonly onFailure?: "fail" | undefined }
+    ): Promise<ReadonlyArray<Value>>
+  }
+}
+
+/** How a handler starts a child. */
+export interface ChildOptions {
+  /** Its name among the children of the task: unique, and the same in each run. Default: the name of the task. */
+  readonly key?: string | undefined
+  /** Whether it continues when its parent ends. Default `false`: it is cancelled then. */
+  readonly detached?: boolean | undefined
+}
+
+/** A child that a handler has started. */
+export interface ChildTask<Value> {
+  /** Keep it secret: it may be enough to read the task. */
+  readonly id: string
+  /** Its name among the children of its parent. */
+  readonly key: string
+  readonly "~end": (end: never) => unknown
+  readonly "~value"?: Value
+}
+
+/** How a handler starts a child for each item. */
+export interface ForEachTaskOptions {
+  /** The name of the group among the children of the task: unique, and the same in each run. Default: the name of the task. */
+  readonly key?: string | undefined
+  /** How many of them run or wait at the same time: a whole number from 1. Default 100. */
+  readonly concurrency?: number | undefined
+  /** Whether the first failure cancels the others and rejects (`fail`, the default), or each item has its own result. */
+  readonly onFailure?: "fail" | "collect" | undefined
 }
 
 /** The context of a task that is prepared in its call (`prepare`). */
 export interface PreparedTaskContext<P> extends TaskContext {
   /** The value that `prepare` returned, as JSON makes it. */
   readonly prepared: JsonForm<P>
+}
+
+/** How a task awaits an event. */
+export interface EventOptions<A> {
+  /**
+   * The schema of the value, which the sender sends as JSON. Default: any JSON value. It must stay able to read the values that
+   * existing tasks have received.
+   */
+  readonly schema?: StandardSchema<unknown, A> | undefined
+  /**
+   * Awaits an event for all tasks of a topic (`tasks().sendAll`), such as `order/4711`. The first such wait subscribes the task:
+   * from then on it has each event of this name and topic, and those of the day before, up to 100. Default: an event for this
+   * task alone (`tasks().send`).
+   */
+  readonly topic?: string | undefined
+  /** How long the task waits, across restarts: as long as it lives by default. */
+  readonly timeout?: Duration | undefined
 }
 
 /** The reason for which a task runs its compensations. */

@@ -3,6 +3,7 @@
  */
 import * as Context from "@skein/tasks/TaskContext"
 import * as Core from "@skein/tasks/TaskError"
+import type { TaskOutcome } from "./taskState.ts"
 
 /**
  * Why an operation on a task failed.
@@ -12,10 +13,37 @@ import * as Core from "@skein/tasks/TaskError"
  * - `FileLocked`: another process, or another server in this process, runs the tasks of the SQLite file.
  * - `KeyError`: the encryption keys are missing, invalid or do not decrypt a stored text.
  * - `InvalidOption`: an option has a value outside its bounds. The message names the option.
+ * - `NotEnded`: the task has not ended, or its compensations run: it cannot run again.
+ * - `UnknownTool`: the store has no task, limit or schedule of the tool.
+ * - `InvalidEvent`: the name, the key or the value of an event to send is out of bounds.
+ * - `TooManyEvents`: the task has 1,000 events that it has not received.
+ * - `UnknownTask`: no task has the id of an event, or it has expired.
+ * - `AlreadyEnded`: the task of an event has ended.
+ * - `InvalidArguments`: the arguments of a task are invalid, or there are too many items. No task was created.
+ * - `NotStarted`: `prepare` of the task failed. No task was created.
+ * - `Failed`, `Cancelled`, `Expired`: how a task has ended that was awaited. `Failed` has its `outcome`.
  */
 export interface TaskErrorReason {
-  readonly _tag: "LimitExceeded" | "StoreError" | "FileLocked" | "KeyError" | "InvalidOption"
+  readonly _tag:
+    | "LimitExceeded"
+    | "StoreError"
+    | "FileLocked"
+    | "KeyError"
+    | "InvalidOption"
+    | "NotEnded"
+    | "UnknownTool"
+    | "InvalidEvent"
+    | "TooManyEvents"
+    | "UnknownTask"
+    | "AlreadyEnded"
+    | "InvalidArguments"
+    | "NotStarted"
+    | "Failed"
+    | "Cancelled"
+    | "Expired"
   readonly message: string
+  /** Of `Failed`: a result with `isError`, or a JSON-RPC error. */
+  readonly outcome?: TaskOutcome
   readonly cause?: unknown
 }
 
@@ -41,6 +69,22 @@ export interface TaskErrorClass {
 }
 
 export const TaskError: TaskErrorClass = Core.TaskError as never
+
+/**
+ * A task has not received an event within its `timeout` (`Timeout`), or one whose value does not match its schema
+ * (`InvalidEvent`, with the value).
+ */
+export interface EventError extends Error {
+  readonly _tag: "EventError"
+  readonly reason: { readonly _tag: "Timeout" | "InvalidEvent"; readonly message: string; readonly value?: unknown }
+}
+
+/** The class of `EventError`, for `instanceof`. */
+export interface EventErrorClass {
+  readonly [Symbol.hasInstance]: (value: unknown) => value is EventError
+}
+
+export const EventError: EventErrorClass = Core.EventError as never
 
 /** A step has thrown an error that no client may see, and its retries are used up. The message is that of the error. */
 export interface StepError extends Error {

@@ -70,6 +70,9 @@ export interface TaskState {
   readonly outcome: TaskOutcome | undefined
 }
 
+/** Labels of a task, by their names. */
+export type TaskLabels = { readonly [name: string]: string }
+
 /** The last task of a page, for the next one. */
 export interface TaskListPosition {
   readonly createdAt: number

@@ -67,14 +67,15 @@ export interface TaskStoreOptions extends EncryptionOptions {
    */
   readonly concurrency?: number | undefined
   /**
-   * How many workers may be lost while they run a task, without a step of it that ends in between: 100 by default. With the
-   * next one the task fails, and its compensations run.
+   * After how many lost workers a task fails, without a step of it that ends in between: 5 by default. Its compensations run.
    */
   readonly maxAttempts?: number | undefined
   /** Whether the code of this process is compared with unsettled tasks at its start: `true` by default. */
   readonly checkCode?: boolean | undefined
   /** How long a process that stops waits for running steps: 2 seconds by default. Then a step runs again, later. */
   readonly shutdownTimeout?: Duration | undefined
+  /** The name and version of the program, such as `shop 1.4.2`, which operators see beside its tasks. Default: none. */
+  readonly application?: string | undefined
 }
 
 /** The file of tasks. */
@@ -123,13 +124,17 @@ const openOperator = (store: Layer.Layer<TaskAdmin | TaskSchedules, unknown>): P
 const loadSqlite = () => import("@skein/tasks/SqliteTasks")
 
 /**
- * Tasks in a SQLite file, run by one process at a time. A second one fails to start with the `TaskError` `FileLocked`.
+ * Tasks in a SQLite file, run by one process at a time, or by the `workers` of one server. Another one fails to start with the
+ * `TaskError` `FileLocked`.
  *
  * @example
  * server.use(tasks(sqliteTasks({ filename: "tasks.db" }), [bake]))
  */
 export const sqliteTasks = ({ encryption, ...options }: SqliteTasksOptions): SqliteTaskStore => {
   const { filename } = options
+  if (typeof filename !== "string") {
+    throw new TypeError("sqliteTasks needs a file: sqliteTasks({ filename: \"tasks.db\" })")
+  }
   return opaque(encrypted(encryption, lazily(loadSqlite, ({ layer }) => layer(options as Sqlite.Options))), {
     migrate: async ({ dryRun } = {}) => Effect.runPromise((await loadSqlite()).migrate({ filename, dryRun })),
     backup: async (to) => Effect.runPromise((await loadSqlite()).backup({ filename, to })),

@@ -10,7 +10,8 @@ import { CurrentTelemetry, observed, type ObservedServer } from "../base/observe
 import type { JsonObject } from "../base/messages.ts"
 import type { Duration } from "../base/types.ts"
 import type { Visible } from "../server/request.ts"
-import type { TaskCounts, TaskDefinition, TaskPolicy } from "./task.ts"
+import type { TaskCounts, TaskPolicy } from "./task.ts"
+import { coreOf, type TaskDefinition } from "./taskDefinition.ts"
 import type { TaskAdmin } from "./taskAdmin.ts"
 import type { TaskSchedules } from "./taskSchedule.ts"
 import type { TaskListPosition, TaskOwner, TaskState } from "./taskState.ts"
@@ -55,6 +56,21 @@ export interface WaitOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+/** A task that `submit` has started. */
+export interface SubmittedTask<Value> {
+  /** Keep it secret: it may be enough to read the task. */
+  readonly id: string
+  /**
+   * Waits for its end, and resolves with its value: the structured content, or the text of a task without `output`. Rejects
+   * with a `TaskError` whose reason is `Failed`, `Cancelled` or `Expired`.
+   */
+  readonly wait: (options?: WaitOptions) => Promise<Value>
+  /** Its current state; `undefined` if it is deleted or has expired. */
+  readonly status: () => Promise<TaskState | undefined>
+  /** Cancels it, and it compensates. Resolves with `false` if it has ended or does not exist. */
+  readonly cancel: (statusMessage?: string) => Promise<boolean>
+}
+
 /** A process that runs tasks and serves no client. */
 export interface TaskWorker extends AsyncDisposable {
   /** Stops: running steps have `shutdownTimeout` to end, and the tasks continue in other processes or later. */
@@ -79,6 +95,19 @@ export interface Tasks extends Definition {
     /** By its name. */
     (task: string, args?: JsonObject, options?: StartOptions): Promise<TaskState>
   }
+  /**
+   * Starts a task, and resolves when it is stored, with typed arguments and a typed value. Rejects with `InvalidArguments`
+   * before anything is stored.
+   *
+   * @example
+   * const { wait } = await shop.submit(report, { customer: 7 }, { key: "report/7" })
+   * const { total } = await wait()
+   */
+  readonly submit: <Args, Value>(
+    task: TaskDefinition<Args, Value>,
+    args: NoInfer<Args>,
+    options?: StartOptions
+  ) => Promise<SubmittedTask<Value>>
   /**
    * Waits until a task has ended, and returns its final state. Returns `undefined` for an unknown id, and if it is deleted before
    * it ends.
@@ -111,6 +140,33 @@ export interface Tasks extends Definition {
    * await shop.answer(id, question.key, { action: "accept", content: { address: "Hafen 1" } })
    */
   readonly answer: (id: string, key: string, answer: JsonObject) => Promise<boolean>
+  /**
+   * Sends an event to a task, which receives it with `awaitEvent`. The event is stored when the promise resolves, also before the
+   * task waits for it. `value` is JSON, up to 262,144 bytes. `key`: returns `false`, and sends nothing, if an event with this
+   * key was sent to the task before. Rejects with `UnknownTask`, `AlreadyEnded`, `InvalidEvent` or `TooManyEvents`.
+   *
+   * @example
+   * await shop.send(order.task, "paid", { reference: "4711" }, { key: webhook.id })
+   */
+  readonly send: (
+    id: string,
+    name: string,
+    value: unknown,
+    options?: { readonly key?: string | undefined }
+  ) => Promise<boolean>
+  /**
+   * Sends an event to all tasks that await it with this `topic`, and to those that do so within a day: the last 100 of a topic and
+   * a name are stored for them. Returns the number of tasks that have it now.
+   *
+   * @example
+   * await shop.sendAll("paid", "order/4711", { receipt: "R1" }, { key: webhook.id })
+   */
+  readonly sendAll: (
+    name: string,
+    topic: string,
+    value: unknown,
+    options?: { readonly key?: string | undefined }
+  ) => Promise<number>
   /** Lets a task that has ended expire in ten seconds. Does nothing for another task. */
   readonly expireSoon: (id: string) => Promise<void>
   /** The methods of an operator. */
@@ -146,6 +202,7 @@ const recorded = (store: Layer.Layer<never, unknown, unknown>) =>
  * new AsyncServer({ name: "shop", version: "1.0.0" }).use(shop).runHttp({ port: 3000 })
  */
 export const tasks = (store: TaskStore, definitions: ReadonlyArray<Definition>, options?: TasksOptions): Tasks => {
+  if (!Array.isArray(definitions)) throw new TypeError("The tasks after the store are an array: tasks(store, [order])")
   const core = new AsyncTasks(
     recorded(layerOf(store)) as never,
     definitions.map((each) => layerOf(each) as never),
@@ -155,12 +212,15 @@ export const tasks = (store: TaskStore, definitions: ReadonlyArray<Definition>, 
     core.start(typeof task === "string" ? task : task.name, args, options)
   return opaque<Tasks>(core.layer, {
     start: start as Tasks["start"],
+    submit: ((task, args, options) => core.submit(coreOf(task), args as {}, options)) as Tasks["submit"],
     wait: ((id, options) => core.wait(id, options)) as Tasks["wait"],
     watch: ((id, options) => core.watch(id, options)) as Tasks["watch"],
     get: ((id) => core.get(id)) as Tasks["get"],
     list: ((owners, options) => core.list(owners, options)) as Tasks["list"],
     cancel: (id, statusMessage) => core.cancel(id, statusMessage),
     answer: (id, key, answer) => core.answer(id, key, answer),
+    send: (id, name, value, options) => core.send(id, name, value, options),
+    sendAll: (name, topic, value, options) => core.sendAll(name, topic, value, options),
     expireSoon: (id) => core.expireSoon(id),
     admin: core.admin as TaskAdmin,
     schedules: core.schedules as TaskSchedules,

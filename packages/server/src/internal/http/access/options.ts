@@ -97,6 +97,14 @@ export interface Options {
    * another process. Off by default.
    */
   readonly stateless?: boolean | undefined
+  /**
+   * Where the nodes of a `Fleet` handle the sessions. `"anywhere"`, the default: every node handles any session. `"home"`: the
+   * node that has opened a session handles all of its messages, and the other nodes pass them on, for handlers that keep a
+   * browser, a child process or another value of `PerSession`. When that node has gone, a message is answered with 404, and
+   * the client opens another session. `maxSessionsPerPrincipal` is then a bound of each node. `"home"` needs a fleet whose
+   * nodes reach each other, and without a fleet it has no effect.
+   */
+  readonly sessions?: "anywhere" | "home" | undefined
   /** Serves clients of 2024-11-05 as well: `LegacySse.make()`. Off by default. */
   readonly legacySse?: LegacySse | undefined
   /** The bounds of what clients can use. All clients share them, but no client can lock out the others. */
@@ -225,6 +233,7 @@ export const resolve = (options: ReadyOptions = {}, bounds: FixedBounds = fixedB
       expiredStreams: "end",
       requireMcpHeaders: false,
       readableCredentials: [],
+      sessions: "anywhere",
       stateless: false,
       trustedProxies: 0
     }, { keepAliveInterval: 15_000, shutdownTimeout: 5_000, streamAfter: 5_000 }),

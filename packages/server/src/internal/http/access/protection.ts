@@ -135,6 +135,11 @@ export class WithheldRequest extends DelegatedRequest {
   override header(name: string): string | undefined {
     return this.#names.has(name) ? undefined : super.header(name)
   }
+
+  override get headers(): Headers | undefined {
+    const headers = super.headers
+    return headers && Object.fromEntries(Object.entries(headers).filter(([name]) => !this.#names.has(name)))
+  }
 }
 
 /** Where handlers may read credentials. */

@@ -98,6 +98,14 @@ export class NodeRequest implements HttpRequest {
     return typeof value === "object" ? value.join(", ") : value
   }
 
+  get headers(): Headers {
+    const names = Object.keys(this.#message.headers)
+    return Object.fromEntries(names.flatMap((name) => {
+      const value = this.header(name)
+      return value === undefined ? [] : [[name, value]]
+    }))
+  }
+
   get address(): string | undefined {
     const { headers, socket } = this.#message
     const forwarded = headers["x-forwarded-for"] as string | undefined
@@ -137,7 +145,7 @@ export class NodeRequest implements HttpRequest {
   }
 }
 
-const decode = (bytes: Uint8Array): Body => {
+export const decode = (bytes: Uint8Array): Body => {
   if (!isUtf8(bytes)) return { fault: "Encoding" }
   return { text: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8") }
 }

@@ -1,5 +1,5 @@
 /**
- * The connections of a `node:http` server. At the bound, the address with the most connections gives up one.
+ * The connections of a server. At the bound, the address with the most connections gives up one.
  */
 import { networkOf } from "@skein/runtime/ClientKey"
 import { KeyedCounter } from "@skein/runtime/KeyedCounter"
@@ -20,8 +20,8 @@ export const isIdle = (socket: Socket): boolean => {
   return answer === undefined || (!answer.req.complete && !answer.headersSent)
 }
 
-/** The connections of a server. Up to `max` may be open. */
-export const makeConnections = (max: number) => {
+/** The connections of a server. Up to `max` may be open. `canClose` reports whether one may be closed for another one. */
+export const makeConnections = (max: number, canClose: (socket: Socket) => boolean = isIdle) => {
   /** The open connections, oldest first, with the networks of their clients. */
   const sockets = new Map<Socket, string>()
   const counts = new KeyedCounter()
@@ -52,7 +52,7 @@ export const makeConnections = (max: number) => {
     let found: Socket | undefined
     for (const [socket, one] of sockets) {
       if (one !== most) continue
-      if (isIdle(socket)) {
+      if (canClose(socket)) {
         found = socket
         break
       }

@@ -9,7 +9,7 @@ import type * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
 import type * as Scope from "effect/Scope"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
-import type { AddressInfo, Socket } from "node:net"
+import type { AddressInfo, Server as NetServer, Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { Bounds, type FixedBounds } from "../../base/fixedBounds.ts"
 import { loopback } from "../access/options.ts"
@@ -34,9 +34,6 @@ export interface Limits {
    */
   readonly maxConnections?: number | undefined
 }
-
-// How long the last bytes of the answers may take to be sent.
-const flushTimeout = 2_000
 
 /** The connections with a refusal that waits for earlier answers. */
 const refusing = /* @__PURE__ */ new WeakSet<Duplex>()
@@ -174,18 +171,22 @@ const refused = (
   return new TransportError({ reason: new OpenFailed({ message: `Cannot listen on ${host}:${port}: ${why}`, cause }) })
 }
 
-/** Listens. Fails with `TransportError` `OpenFailed` if it cannot. */
-const listen = (
-  server: Server,
+/**
+ * Listens. Fails with `TransportError` `OpenFailed` if it cannot. Of an `exclusive` address the workers of `node:cluster` have
+ * one each.
+ */
+export const listen = (
+  server: NetServer,
   port: number,
   host: string,
-  variable?: string
+  variable?: string,
+  exclusive = false
 ): Effect.Effect<AddressInfo, TransportError> =>
   Effect.callback((resume) => {
     const failed = (cause: Error): void => resume(Effect.fail(refused(cause, port, host, variable)))
     server.once("error", failed)
     try {
-      server.listen(port, host, () => {
+      server.listen({ port, host, exclusive }, () => {
         server.off("error", failed)
         // Later errors of the listening socket (no file descriptors left) are temporary, and must not end the process.
         server.on("error", ignore)
@@ -243,20 +244,24 @@ const stopListening = (server: Server, done: () => void): Effect.Effect<void> =>
 
 /**
  * Waits until the requests that clients have sent, or are sending, have arrived. A connection without a request is closed when
- * it was idle for `idleTime` milliseconds: its client may send one before it learns of the end. The answer to that request
- * closes the connection.
+ * it was idle for some time: its client may send one before it learns of the end. A client that has just connected does so
+ * almost certainly, and a proxy under load uses each of its connections soon. The answer to that request closes the
+ * connection.
  */
 const settle = (
   server: Server,
   sockets: ReadonlyMap<Socket, unknown>,
-  idleTime: number
+  { busyCloseDelay, firstRequestDelay, idleCloseDelay }: FixedBounds
 ): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const waiting = new Set<Socket>()
+    // Until then further requests are likely.
+    let busyUntil = 0
     const arrived = (socket: Socket): void => {
       if (waiting.delete(socket) && waiting.size === 0) resume(Effect.void)
     }
     const receive = (request: IncomingMessage): void => {
+      busyUntil = performance.now() + busyCloseDelay
       request.socket.setTimeout(0)
       request.once("end", () => arrived(request.socket))
     }
@@ -265,7 +270,10 @@ const settle = (
     const close = (socket: Socket): void => {
       const { bytesRead } = socket
       setImmediate(() => {
-        if (waiting.has(socket) && socket.bytesRead === bytesRead) socket.destroy()
+        if (!waiting.has(socket) || socket.bytesRead !== bytesRead) return
+        const left = busyUntil - performance.now()
+        if (left > 0) socket.setTimeout(left)
+        else socket.destroy()
       })
     }
     for (const socket of sockets.keys()) {
@@ -273,7 +281,7 @@ const settle = (
       waiting.add(socket)
       socket.once("close", () => arrived(socket))
       const answer = answerOf(socket)
-      if (answer === undefined) socket.setTimeout(idleTime)
+      if (answer === undefined) socket.setTimeout(socket.bytesRead === 0 ? firstRequestDelay : idleCloseDelay)
       else answer.req.once("end", () => arrived(socket))
     }
     for (const event of requestEvents) server.on(event, receive)
@@ -294,7 +302,7 @@ const close = (
   server: Server,
   sockets: ReadonlyMap<Socket, unknown>,
   { end, shared }: Listener,
-  { idleCloseDelay }: FixedBounds
+  bounds: FixedBounds
 ): Effect.Effect<void> =>
   Effect.gen(function*() {
     const closed = Latch.makeUnsafe(false)
@@ -302,11 +310,11 @@ const close = (
     shared.closing = false
     yield* stopListening(server, () => closed.openUnsafe())
     shared.closing = true
-    yield* Effect.timeoutOption(settle(server, sockets, idleCloseDelay), flushTimeout)
+    yield* Effect.timeoutOption(settle(server, sockets, bounds), bounds.flushTimeout)
     yield* end
     // Everything was written: each connection is closed as soon as its data was sent.
     for (const socket of Array.from(sockets.keys())) socket.destroySoon()
-    yield* Effect.timeoutOption(closed.await, flushTimeout)
+    yield* Effect.timeoutOption(closed.await, bounds.flushTimeout)
     server.closeAllConnections()
     // Ends the timer of `node:http`, too.
     server.close()
@@ -349,3 +357,20 @@ export const urlOf = ({ address, family, port }: AddressInfo, path: string): str
 
 /** Whether the server listens on all addresses of the machine. */
 const isWildcard = (host: string): boolean => host === "" || host === "0.0.0.0" || host === "::"
+
+/** Whether a path is for the routes: it is not among those of the endpoint. */
+export const isRouteBeside = (paths: ReadonlyArray<string>): (path: string) => boolean => {
+  const exact = new Set(paths)
+  const prefixes = paths.filter((path) => path.endsWith("/*")).map((path) => path.slice(0, -1))
+  return (path) =>
+    path.startsWith("/") && !exact.has("*") && !exact.has(path) && !prefixes.some((prefix) => path.startsWith(prefix))
+}
+
+/** Logs that the server shuts down. */
+export const logShutdown = (
+  { inFlightRequests, sessions }: { readonly inFlightRequests: number; readonly sessions: number },
+  drainDelay: number
+): Effect.Effect<void> => {
+  const delay = drainDelay === 0 ? "" : `, drainDelay: ${drainDelay} ms`
+  return Effect.logInfo(`Shutting down (requests: ${inFlightRequests}, sessions: ${sessions}${delay})`)
+}

@@ -231,7 +231,9 @@ export const makeEndpoint = (core: ServerCore, options: Resolved, context: Conte
       : classify(request, undefined, core.revisions)
     if (typeof classified === "object") return refuse(answer, classified)
     if (request.method === "DELETE") return streamable.delete(request, answer)
-    const refused = guards.acceptStream(request) ?? (shared.isClosing ? closing : undefined)
+    // A stream of a request that is in progress here can be resumed through another node.
+    const isEnding = shared.isClosing && request.isPassed !== true
+    const refused = guards.acceptStream(request) ?? (isEnding ? closing : undefined)
     if (refused !== undefined) return refuse(answer, refused)
     streamable.get(request, answer)
   }
@@ -253,7 +255,7 @@ export const makeEndpoint = (core: ServerCore, options: Resolved, context: Conte
       if (isOpening(message) && isTooLarge(message, request)) {
         return refuse(answer, initializeTooLarge, message.id)
       }
-      if (isLegacy) return legacyRoutes!.post(message, request, answer)
+      if (isLegacy) return legacyRoutes!.post(message, request, answer, body.text)
       // Requests in flight may finish, so the responses that they wait for are accepted.
       if (shared.isClosing && (message._tag === "Request" || message._tag === "Batch")) {
         return refuse(answer, closing, idOf(message))
@@ -263,7 +265,7 @@ export const makeEndpoint = (core: ServerCore, options: Resolved, context: Conte
         return refuse(answer, malformed(message), message.id)
       }
       const classified = classify(request, message, core.revisions, options.stateless)
-      if (classified === "session") return streamable.post(message, request, answer)
+      if (classified === "session") return streamable.post(message, request, answer, body.text)
       if (typeof classified === "object") return refuse(answer, classified, idOf(message))
       if (message._tag === "Request") return stateless.start(message, request, answer)
       if (message._tag === "Notification") return statelessNotification(message, request, answer)
@@ -326,6 +328,15 @@ export const makeEndpoint = (core: ServerCore, options: Resolved, context: Conte
       if (!answer.isClosed) refuse(answer, fromError(McpError.internal(reference), Revision.latest, 500))
     } catch {
       answer.abort()
+    }
+  }
+
+  if (streamable.nodes !== undefined) {
+    // The node that has received it has checked the rest of its head, and has found its principal.
+    streamable.nodes.transport.handle = (request, answer) => {
+      if (around !== undefined) request.context = around()
+      answer.watch?.(slowReaders, request)
+      route(request, answer, legacyRoutes?.methodOf(request.path) !== undefined)
     }
   }
 

@@ -5,6 +5,7 @@
  * call an address. So the answers pass no check but that of valid HTTP, and contain nothing about the server.
  */
 import { OpenFailed, TransportError } from "@skein/runtime/TransportError"
+import { type Service, Workers } from "@skein/runtime/Workers"
 import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -35,19 +36,89 @@ type Status = "ok" | "unavailable" | "draining"
 const reply = (answer: HttpAnswer, status: Status): void =>
   answer.reply(status === "ok" ? 200 : 503, headers, JSON.stringify({ status }))
 
+/** Runs a check once for all probes that wait for it. */
+class Check {
+  readonly #check: Effect.Effect<unknown, unknown>
+  readonly #context: Context.Context<never>
+  readonly #log: (fault: string | undefined, cause: Cause.Cause<unknown>) => Effect.Effect<void>
+  readonly #waiting: Array<(isReady: boolean) => void> = []
+  #running: Fiber.Fiber<unknown, unknown> | undefined = undefined
+  #wasReady = true
+
+  /** `log` logs a change of the result; `fault` is why the server is not ready. */
+  constructor(
+    check: Effect.Effect<unknown, unknown>,
+    context: Context.Context<never>,
+    log: (fault: string | undefined, cause: Cause.Cause<unknown>) => Effect.Effect<void>
+  ) {
+    this.#check = check
+    this.#context = context
+    this.#log = log
+  }
+
+  /** Calls `done` with the result of the check that is running, or of a new one. */
+  ask(done: (isReady: boolean) => void): void {
+    // A check that takes too long and cannot be interrupted is not run a second time.
+    const isOverdue = this.#running !== undefined && this.#waiting.length === 0
+    if (isOverdue || this.#waiting.length >= maxWaitingProbes) return done(false)
+    this.#waiting.push(done)
+    if (this.#waiting.length === 1) this.#run()
+  }
+
+  /** Runs the check for the probes that wait, and answers them when it ends, or takes too long. */
+  #run(): void {
+    const run = Effect.runForkWith(this.#context)
+    const running = this.#running = run(this.#check)
+    running.addObserver(() => void (this.#running = undefined))
+    run(Effect.map(Effect.timeoutOption(Fiber.await(running), checkTimeout), (ended) => {
+      if (Option.isNone(ended)) {
+        this.#settle(`took longer than ${checkTimeout} ms`)
+        running.interruptUnsafe()
+      } else if (Exit.isFailure(ended.value)) this.#settle("failed", ended.value.cause)
+      else this.#settle(ended.value.value === false ? "returned false" : undefined)
+    }))
+  }
+
+  #settle(fault: string | undefined, cause: Cause.Cause<unknown> = Cause.empty): void {
+    const isReady = fault === undefined
+    if (isReady !== this.#wasReady) {
+      this.#wasReady = isReady
+      Effect.runForkWith(this.#context)(this.#log(fault, cause))
+    }
+    for (const done of this.#waiting.splice(0)) done(isReady)
+  }
+
+  /** Ends the check that is running. */
+  close(): void {
+    this.#running?.interruptUnsafe()
+  }
+}
+
+// The question of a worker to the others.
+const topic = "ready"
+
 /** Answers the probes of a server. */
 export class Probes {
   /** Set when the server begins to shut down. */
   isDraining = false
   readonly #options: Resolved
-  readonly #context: Context.Context<never>
-  readonly #waiting: Array<(isReady: boolean) => void> = []
-  #running: Fiber.Fiber<unknown, unknown> | undefined = undefined
-  #wasReady = true
+  readonly #workers: Service | undefined
+  readonly #own: Check | undefined
+  /** The check of all workers. */
+  readonly #all: Check | undefined
 
-  constructor(options: Resolved, context: Context.Context<never>) {
+  constructor(options: Resolved, context: Context.Context<never>, workers: Service | undefined) {
+    const { check } = options
     this.#options = options
-    this.#context = context
+    this.#workers = workers
+    this.#own = check && new Check(check, context, (fault, cause) =>
+      this.isDraining
+        ? Effect.void
+        : fault === undefined
+        ? Effect.logInfo("Health: the server is ready again")
+        : Effect.logWarning(`Health: the server is not ready: the check ${fault}`, cause))
+    // Each worker logs its own result.
+    this.#all = workers && check && new Check(this.#checkAll(workers), context, () => Effect.void)
   }
 
   /** Answers a request for one of the paths, and returns whether it is one. A request that is not valid HTTP is not. */
@@ -61,48 +132,46 @@ export class Probes {
     return true
   }
 
+  /** The status without a check. Any worker answers for all: one that is being replaced is ready as long as others serve. */
+  get #status(): Status {
+    const workers = this.#workers
+    if (workers === undefined) return this.isDraining ? "draining" : "ok"
+    const phase = workers.phase()
+    if (phase === "stopping") return "draining"
+    const serving = workers.serving().filter((worker) => !this.isDraining || worker !== workers.number)
+    return phase === "serving" && serving.length > 0 ? "ok" : this.isDraining ? "draining" : "unavailable"
+  }
+
   #answerReady(answer: HttpAnswer): void {
-    const { check } = this.#options
-    if (this.isDraining) return reply(answer, "draining")
-    if (check === undefined) return reply(answer, "ok")
-    // A check that takes too long and cannot be interrupted is not run a second time.
-    const isOverdue = this.#running !== undefined && this.#waiting.length === 0
-    if (isOverdue || this.#waiting.length >= maxWaitingProbes) return reply(answer, "unavailable")
-    this.#waiting.push((isReady) => reply(answer, this.isDraining ? "draining" : isReady ? "ok" : "unavailable"))
-    if (this.#waiting.length === 1) this.#run(check)
+    const status = this.#status
+    const check = this.#all ?? this.#own
+    if (status !== "ok" || check === undefined) return reply(answer, status)
+    check.ask((isReady) => {
+      const status = this.#status
+      reply(answer, status === "ok" && !isReady ? "unavailable" : status)
+    })
   }
 
-  /** Runs the check for the probes that wait, and answers them when it ends, or takes too long. */
-  #run(check: Effect.Effect<unknown, unknown>): void {
-    const run = Effect.runForkWith(this.#context)
-    const running = this.#running = run(check)
-    running.addObserver(() => void (this.#running = undefined))
-    run(Effect.map(Effect.timeoutOption(Fiber.await(running), checkTimeout), (ended) => {
-      if (Option.isNone(ended)) {
-        this.#settle(`took longer than ${checkTimeout} ms`)
-        running.interruptUnsafe()
-      } else if (Exit.isFailure(ended.value)) this.#settle("failed", ended.value.cause)
-      else this.#settle(ended.value.value === false ? "returned false" : undefined)
-    }))
+  /** Whether the checks of all workers succeed, except of those that have begun to shut down meanwhile. */
+  #checkAll({ askAll, number, serving }: Service): Effect.Effect<boolean> {
+    return Effect.map(askAll(topic, undefined, checkTimeout), (answers) => {
+      const counted = new Set(serving().filter((worker) => worker !== number || !this.isDraining))
+      return answers.every(({ answer, worker }) => answer === true || !counted.has(worker))
+    })
   }
 
-  /** Answers the probes that wait. `fault` is why the server is not ready. */
-  #settle(fault: string | undefined, cause: Cause.Cause<unknown> = Cause.empty): void {
-    const isReady = fault === undefined
-    if (isReady !== this.#wasReady && !this.isDraining) {
-      this.#wasReady = isReady
-      const log = isReady
-        ? Effect.logInfo("Health: the server is ready again")
-        : Effect.logWarning(`Health: the server is not ready: the check ${fault}`, cause)
-      Effect.runForkWith(this.#context)(log)
-    }
-    for (const done of this.#waiting.splice(0)) done(isReady)
-  }
+  /** Answers the other workers. */
+  readonly answerWorkers: Effect.Effect<void, never, Scope.Scope> = Effect.suspend(() => {
+    const own = this.#own
+    const check = Effect.callback<boolean>((resume) => own?.ask((isReady) => resume(Effect.succeed(isReady))))
+    return own === undefined ? Effect.void : this.#workers?.answer(topic, () => check) ?? Effect.void
+  })
 
-  /** Ends the check that is running. */
+  /** Ends the checks that are running. */
   close(): void {
     this.isDraining = true
-    this.#running?.interruptUnsafe()
+    this.#own?.close()
+    this.#all?.close()
   }
 }
 
@@ -115,13 +184,14 @@ export const make = (
   taken: ReadonlyArray<string>,
   context: Context.Context<never>
 ): Effect.Effect<Probes, TransportError, Scope.Scope> =>
-  Effect.suspend(() => {
+  Effect.flatMap(Effect.serviceOption(Workers), (workers) => {
     for (const path of [options.live, options.ready]) {
       if (!path.startsWith("/")) return invalid(`The path "${path}" of the option health does not begin with a slash`)
       if (taken.includes(path)) return invalid(`The path ${path} of the option health is a path of the endpoint`)
     }
-    return Effect.acquireRelease(
-      Effect.sync(() => new Probes(options, context)),
+    const made = Effect.acquireRelease(
+      Effect.sync(() => new Probes(options, context, Option.getOrUndefined(workers))),
       (probes) => Effect.sync(() => probes.close())
     )
+    return Effect.tap(made, ({ answerWorkers }) => answerWorkers)
   })

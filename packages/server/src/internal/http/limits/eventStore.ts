@@ -38,6 +38,11 @@ export interface Store {
    * completed, until it returns `false`: no remaining event will expire.
    */
   readonly sweep?: ((now: number) => boolean) | undefined
+  /**
+   * Succeeds when the other nodes of a fleet can read the events that were appended before. A shared store that writes them
+   * later has it.
+   */
+  readonly flush?: Effect.Effect<void> | undefined
   /** The characters of all events that are stored in the memory of this process. They count for `maxRetainedBytes`. */
   readonly size?: number | undefined
   /** Removes events from memory until at most this many characters are left. A store with a `size` has it. */

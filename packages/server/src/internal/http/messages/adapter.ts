@@ -79,6 +79,10 @@ export interface HttpRequest extends Origin {
   readonly query?: string | undefined
   /** Reads a header by its name in lower case. Repeated headers are joined by a comma, as HTTP servers do. */
   readonly header: (name: string) => string | undefined
+  /** All headers, by their names in lower case, if the adapter has them. A node needs them to pass the request on. */
+  readonly headers?: Headers | undefined
+  /** Whether another node has received the request from the client, and has passed it on. */
+  readonly isPassed?: boolean | undefined
   /** The number of characters of the body, once it was read. */
   size: number
   /** The network address of the client: behind proxies, that of the client of the outermost trusted one. */
@@ -165,6 +169,14 @@ export class DelegatedRequest implements HttpRequest {
 
   get params(): ReadonlyArray<string> | undefined {
     return this.#request.params
+  }
+
+  get headers(): Headers | undefined {
+    return this.#request.headers
+  }
+
+  get isPassed(): boolean | undefined {
+    return this.#request.isPassed
   }
 
   header(name: string): string | undefined {

@@ -28,6 +28,23 @@ export const invalid = (status: number, message: string, headers?: Headers): Htt
   headers
 })
 
+export const inFlight = invalid(400, "Invalid Request: a request with this id is in flight already")
+
+export const inFlightOrTwice = invalid(
+  400,
+  "Invalid Request: two requests of the batch have the same id, or one is in flight already"
+)
+
+export const noBatches = invalid(400, "Invalid Request: only revision 2025-03-26 has batches")
+
+// "The `initialize` request MUST NOT be part of a JSON-RPC batch" (2025-03-26, lifecycle).
+export const noInitialize = invalid(400, "Invalid Request: initialize must not be part of a batch")
+
+export const unknownEvent = invalid(
+  400,
+  "Bad Request: the events after this Last-Event-ID do not exist, or are no longer stored"
+)
+
 /** The body is not a JSON-RPC message. */
 export const malformed = ({ error }: JsonRpc.Invalid): HttpRefusal => ({ status: 400, error })
 
@@ -46,6 +63,8 @@ export const tooManyRequests = busy("Service Unavailable: too many requests in f
 export const tooManyBytes = busy(
   "Service Unavailable: the server retains too much for its clients (maxRetainedBytes)"
 )
+
+export const unreadable = busy("Service Unavailable: the events of the stream cannot be read now")
 
 export const tooManyStreams = busy("Service Unavailable: too many open streams")
 
@@ -73,6 +92,12 @@ export const logDisplaced = /* @__PURE__ */ Effect.logDebug(
 export const sessionEnded = unanswered(
   "Interrupted: the session ended while the server handled this request, which may have run: check that before you send " +
     "it again"
+)
+
+/** The node of a fleet that handled the request has ended without an answer. */
+export const nodeLost = unanswered(
+  "Interrupted: the server process that handled this request has ended, and the request may have run: check that before " +
+    "you send it again"
 )
 
 /** The refusal of a message that belongs to a session and does not have its id. */
@@ -109,10 +134,15 @@ export type Refuse = (
   logged?: { readonly level: LogLevel.Severity; readonly text: string }
 ) => void
 
-export const makeRefuse =
-  (core: ServerCore, context: Context.Context<never>): Refuse => (answer, refused, id, logged) => {
+export const makeRefuse = (core: ServerCore, context: Context.Context<never>): Refuse => {
+  core.observer?.refusing(usualStatuses)
+  return (answer, refused, id, logged) => {
     const text = logged?.text ?? `HTTP: refused a request with ${refused.status}, ${logValue(refused.error.message)}`
     Effect.runForkWith(context)(Effect.logWithLevel(logged?.level ?? "Debug")(text))
     core.observer?.refused(refused.status)
     send(answer, refused, id)
   }
+}
+
+/** The statuses of refusals, without those of rare faults of HTTP and of an application's middleware. */
+const usualStatuses = [400, 401, 403, 404, 405, 406, 413, 415, 429, 500, 503]

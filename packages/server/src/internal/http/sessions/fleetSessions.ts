@@ -11,7 +11,6 @@ import * as McpError from "@skein/protocol/McpError"
 import type { RequestIds } from "@skein/runtime/Peer"
 import type { SessionPeer } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
@@ -23,14 +22,15 @@ import {
   type Receiver,
   requestsPerNode,
   type Service as Fleet,
-  type SessionRecord,
-  streamsPerNode
+  type SessionRecord
 } from "../../../Fleet.ts"
 import * as Logging from "../../../Logging.ts"
 import { memoryOf } from "../limits/memory.ts"
 import type { HttpRequest } from "../messages/adapter.ts"
 import { busy, closing, type HttpRefusal } from "../messages/refusals.ts"
-import { type LookupTable, notFound, runOperation, SessionLookups, unavailable } from "./sessionLookups.ts"
+import { FleetStreams } from "./fleetStreams.ts"
+import { notFound, runOperation, SessionLookups, type SessionMessage, unavailable } from "./sessionLookups.ts"
+import type { SessionTable, Shared, SharedSession } from "./sharedSession.ts"
 
 export const tooManySessionsOfPrincipal = busy("Service Unavailable: too many sessions of one principal")
 
@@ -42,71 +42,6 @@ const refreshPause = 1_000
 // How many ids of requests two sessions in succession have apart. A client may still answer a request of an earlier copy
 // of its session.
 const idsApart = 1_000
-
-/** A session that several nodes serve, as one of them has it. */
-export interface SharedSession {
-  readonly id: string
-  readonly peer: SessionPeer
-  readonly principalId: string | undefined
-  /** The client that opened it. */
-  readonly client: string
-  /** Whether another node has opened it, or this one before it removed it. */
-  readonly isCopy: boolean
-  readonly isEnding: boolean
-  /** Whether a request is in flight here, or the client listens here. */
-  readonly busy: boolean
-  /** Whether messages wait until its client listens. */
-  readonly holdsMessages: boolean
-  /** Whether a request is in flight here. */
-  readonly handles: (id: JsonRpc.Id) => boolean
-  /** Handles a message of the client that another node has received. */
-  readonly receiveFromNode: (text: string) => void
-  /** Another node has received `notifications/initialized`. */
-  readonly initialized: () => void
-  /** Sends a message that belongs to no request, and that another node has sent here. */
-  readonly sendFromNode: (text: string, from: number) => void
-  /** Ends the stream here: another node may continue it. */
-  readonly leaveStream: () => void
-  /** Returns the messages that wait for the stream. */
-  readonly takeQueue: () => ReadonlyArray<string>
-  /** Ends it here. */
-  readonly evict: () => void
-}
-
-/** The sessions of the endpoint. */
-export interface SessionTable extends LookupTable {
-  readonly open: ReadonlyMap<string, Pick<SharedSession, "peer" | "principalId">>
-  /** Refuses another session, if there is no room for it. */
-  readonly noRoom: (request: HttpRequest) => HttpRefusal | undefined
-  /** Adds a copy of a session that another node has opened. */
-  readonly restore: (id: string, request: HttpRequest, bytes: number) => SharedSession
-}
-
-/** The state of a shared session at this node. */
-interface Shared {
-  readonly session: SharedSession
-  /** The node that sends the messages that belong to no request. */
-  listensAt: number
-  /** Whether it has ended at all nodes. */
-  isEnded: boolean
-  /** Whether the client was not notified for a while: this node should have done it, and had removed the session. */
-  hasMissed: boolean
-  /** The change that makes this node the one that sends these messages, until all nodes have received it. */
-  move: Move | undefined
-  /** The changes that arrive while its record is read again: the record may be older. */
-  changes: Array<SessionChange> | undefined
-}
-
-interface Move {
-  /** The node that sends these messages until this change is stored. */
-  readonly listenedAt: number
-  readonly done: Deferred.Deferred<boolean>
-  /** Whether it is stored. The changes that are received before are older. */
-  isStored: boolean
-}
-
-/** The node that notifies the client of changes: each change is received by all nodes before or after a move. */
-const notifierOf = ({ listensAt, move }: Shared): number => move?.isStored === false ? move.listenedAt : listensAt
 
 /** The node that a number belongs to: the id of a request, or that of its progress. */
 const nodeOf = (id: unknown): number | undefined => {
@@ -121,8 +56,7 @@ export class FleetSessions implements SessionSharing, Receiver {
   readonly lookups: SessionLookups
   // Whether other nodes can read the events of this one.
   readonly #sharesEvents: boolean
-  // The number of streams that were opened, without the node.
-  #streams = 0
+  readonly streams: FleetStreams
   // The id of the first request of the next session, without the node.
   #nextRequest = 0
   #gaps = 0
@@ -137,11 +71,16 @@ export class FleetSessions implements SessionSharing, Receiver {
       (message) => this.message(message)
     )
     this.#sharesEvents = Context.getOrUndefined(sessions.endpoint.context, EventStore) !== undefined
+    this.streams = new FleetStreams(fleet, sessions, this.#shared, this.#sharesEvents)
   }
 
   /** How many sessions are shared here, and how many are looked up. */
   get size(): number {
     return this.#shared.size + this.lookups.size
+  }
+
+  get flush(): Effect.Effect<void> {
+    return this.#sessions.endpoint.eventStore.flush ?? Effect.void
   }
 
   newId(): string {
@@ -158,33 +97,6 @@ export class FleetSessions implements SessionSharing, Receiver {
 
   touch(id: string): void {
     this.#fleet.touch(id)
-  }
-
-  // ---- streams
-
-  /** The number of the next stream. Those of standalone streams are odd. */
-  newStream(isStandalone: boolean): number {
-    this.#streams = (this.#streams + 2) % streamsPerNode
-    return this.#fleet.node * streamsPerNode + this.#streams + (isStandalone ? 1 : 0)
-  }
-
-  /** Whether a stream is one by GET, which belongs to no request. */
-  isStandalone(stream: number): boolean {
-    return stream % 2 === 1
-  }
-
-  /**
-   * The events of the standalone stream of another node, or of an earlier copy here, after one that the client has
-   * received; undefined if they are unknown.
-   */
-  missed(events: ReadonlyArray<string> | undefined, after: number): ReadonlyArray<string> | undefined {
-    return events ?? (after === 0 && this.#sharesEvents ? [] : undefined)
-  }
-
-  /** Whether another node has opened a stream, and may still send on it. */
-  isElsewhere(stream: number): boolean {
-    const node = Math.floor(stream / streamsPerNode)
-    return node !== this.#fleet.node && this.#fleet.isServing(node)
   }
 
   // ---- copies
@@ -317,70 +229,17 @@ export class FleetSessions implements SessionSharing, Receiver {
     return this.#shared.get(peer)?.session.id
   }
 
-  isMuted({ peer }: { readonly peer: SessionPeer }): boolean {
-    const shared = this.#shared.get(peer)
-    return shared !== undefined && notifierOf(shared) !== this.#fleet.node
+  isMuted(session: { readonly peer: SessionPeer }): boolean {
+    return this.streams.isMuted(session)
   }
 
   change({ peer }: ServerSession, change: SessionChange): Effect.Effect<void, McpError.McpError> | undefined {
     const shared = this.#shared.get(peer)
     return shared === undefined ? undefined : Effect.catch(
-      this.#fleet.change(shared.session.id, change),
+      Effect.asVoid(this.#fleet.change(shared.session.id, change)),
       (error) =>
         Effect.andThen(Logging.withheld(Effect.logWarning("failed to change a session", error)), Effect.fail(notStored))
     )
-  }
-
-  /**
-   * The client has opened its GET stream here. Returns whether the other nodes know it. `continues` if it continues a stream
-   * that this node does not have: another one may have opened it, which this one has not heard of yet.
-   */
-  listens(session: SharedSession, continues = false): Effect.Effect<boolean> {
-    return Effect.suspend(() => {
-      const shared = this.#shared.get(session.peer)
-      const { node } = this.#fleet
-      if (shared === undefined) return Effect.succeed(false)
-      const { hasMissed } = shared
-      if (shared.listensAt === node && !hasMissed && !continues) {
-        return shared.move === undefined ? Effect.succeed(true) : Deferred.await(shared.move.done)
-      }
-      const listenedAt = notifierOf(shared)
-      const move: Move = { listenedAt, done: Deferred.makeUnsafe(), isStored: false }
-      shared.move = move
-      shared.listensAt = node
-      // No node has notified the client since the one with its stream has gone.
-      if (!this.#fleet.isServing(listenedAt)) shared.hasMissed = true
-      const { subscriptions } = this.#sessions.endpoint.core
-      const server = session.peer.session as ServerSession
-      const stored = Effect.onExit(
-        this.#fleet.change(session.id, { listensAt: node, listenedAt }),
-        (exit) =>
-          Effect.sync(() => {
-            Deferred.doneUnsafe(move.done, Effect.succeed(Exit.isSuccess(exit)))
-            const isLatest = shared.move === move
-            if (isLatest) shared.move = undefined
-            if (shared.listensAt !== node) return
-            if (Exit.isSuccess(exit)) {
-              subscriptions.muteChanged(server, false)
-              if (shared.hasMissed) subscriptions.notifyOfAll(server)
-              shared.hasMissed = false
-            } else if (isLatest && !move.isStored) {
-              // The client opens its stream again.
-              this.#listensElsewhere(shared, server, listenedAt)
-              shared.hasMissed = hasMissed
-            }
-          })
-      )
-      return Effect.catch(
-        Effect.as(stored, true),
-        (error) => Effect.as(Effect.logWarning("failed to change a session", error), false)
-      )
-    })
-  }
-
-  /** Notifies the client of everything that it is notified of: the events of its stream are unknown. */
-  missedAll(session: SharedSession): void {
-    this.#sessions.endpoint.core.subscriptions.notifyOfAll(session.peer.session as ServerSession)
   }
 
   // ---- messages
@@ -442,6 +301,7 @@ export class FleetSessions implements SessionSharing, Receiver {
 
   /** Handles a message of a node. */
   message(message: Message): void {
+    if (!("id" in message)) return
     const { bounds } = this.#sessions.endpoint.options
     this.lookups.received(message)
     const session = this.#sessions.open.get(message.id)
@@ -462,12 +322,12 @@ export class FleetSessions implements SessionSharing, Receiver {
       case "Missed":
         if (shared.listensAt !== this.#fleet.node) return this.#fleet.send(shared.listensAt, message)
         if (shared.move !== undefined) shared.hasMissed = true
-        else this.missedAll(shared.session)
+        else this.streams.missedAll(shared.session)
     }
   }
 
   /** Handles a message about a session that this node does not have. */
-  #absent(message: Message): void {
+  #absent(message: SessionMessage): void {
     const { node } = this.#fleet
     if (message._tag === "Ended") return this.#sessions.endpoint.eventStore.forget(message.id)
     if (message._tag === "Outgoing" && message.isReturned !== true) {
@@ -482,7 +342,7 @@ export class FleetSessions implements SessionSharing, Receiver {
 
   #changed(shared: Shared, change: SessionChange): void {
     const { session } = shared
-    const { isInitialized, listensAt, logLevel, subscribe, unsubscribe } = change
+    const { continued, isInitialized, listensAt, logLevel, subscribe, unsubscribe } = change
     const server = session.peer.session
     if (!(server instanceof ServerSession)) return
     if (isInitialized === true) {
@@ -492,29 +352,7 @@ export class FleetSessions implements SessionSharing, Receiver {
     if (logLevel !== undefined) server.logLevel = logLevel
     if (subscribe !== undefined) this.#subscribe(server, subscribe)
     if (unsubscribe !== undefined) this.#sessions.endpoint.core.subscriptions.unsubscribe(server, unsubscribe)
-    if (listensAt !== undefined) this.#moved(shared, server, listensAt)
-  }
-
-  /** A record names the node that sends the messages that belong to no request. */
-  #moved(shared: Shared, server: ServerSession, listensAt: number): void {
-    if (listensAt === this.#fleet.node) {
-      if (shared.move !== undefined) shared.move.isStored = true
-      // An earlier copy here had the stream.
-      else if (shared.listensAt !== listensAt) shared.hasMissed = true
-      shared.listensAt = listensAt
-    } else if (shared.move === undefined || shared.move.isStored) this.#listensElsewhere(shared, server, listensAt)
-    // That node has continued the stream before this one.
-    else shared.session.leaveStream()
-  }
-
-  #listensElsewhere(shared: Shared, server: ServerSession, node: number): void {
-    const { session } = shared
-    shared.listensAt = node
-    if (shared.hasMissed) this.#fleet.send(node, { _tag: "Missed", id: session.id })
-    shared.hasMissed = false
-    session.leaveStream()
-    for (const text of session.takeQueue()) session.sendFromNode(text, this.#fleet.node)
-    this.#sessions.endpoint.core.subscriptions.muteChanged(server, true)
+    if (listensAt !== undefined) this.streams.moved(shared, server, listensAt, continued)
   }
 
   /** Messages were lost: idle copies of muted sessions are removed, and the records of the others are read again. */
@@ -567,12 +405,13 @@ export class FleetSessions implements SessionSharing, Receiver {
     if (changes.length > this.#sessions.endpoint.options.bounds.maxPendingMessages) return false
     // This node may not have noticed all changes.
     if (!this.isMuted(session)) shared.hasMissed = true
-    this.#moved(shared, server, record.listensAt)
+    // That node may continue the stream here.
+    this.streams.moved(shared, server, record.listensAt, session.standalone)
     this.#update(server, record)
     for (const change of changes) this.#changed(shared, change)
     if (!this.isMuted(session)) {
       shared.hasMissed = false
-      this.missedAll(session)
+      this.streams.missedAll(session)
     }
     return true
   }

@@ -2,6 +2,7 @@
  * A POST with requests of a session, until it is answered.
  */
 import * as JsonRpc from "@skein/protocol/JsonRpc"
+import { Closed, RequestError, Unsupported } from "@skein/runtime/RequestError"
 import type { HttpAnswer } from "../messages/adapter.ts"
 import type { Claim, Share } from "../limits/load.ts"
 import type { SilentAnswer } from "../limits/silentAnswers.ts"
@@ -140,3 +141,16 @@ export class Post implements Claim, SilentAnswer {
     this.#answer.end()
   }
 }
+
+/** A notification to a client that has left is dropped; a request is not sent, because no response would follow. */
+export const sendToNobody = ({ _tag, method }: JsonRpc.Request | JsonRpc.Notification): true => {
+  if (_tag === "Notification") return true
+  throw new RequestError({ reason: new Closed({ message: `The client has left: ${method} was not sent` }), method })
+}
+
+/** The failure of a request to the client of an endpoint without sessions. */
+export const notSent = (method: string): RequestError =>
+  new RequestError({
+    reason: new Unsupported({ message: `server-to-client requests need sessions: ${method} was not sent` }),
+    method
+  })

@@ -14,12 +14,15 @@ import { clientOf } from "../../base/client.ts"
 import type { EndpointContext } from "./context.ts"
 import type { Claim, Counted, Share } from "../limits/load.ts"
 import type { FleetSessions } from "./fleetSessions.ts"
+import type { NodeRequests } from "./nodeRequests.ts"
 
 /** The owner of the sessions of an endpoint, as a session sees it. */
 export interface SessionOwner {
   readonly endpoint: EndpointContext
   /** The sessions that other nodes serve too; undefined for an endpoint without a fleet. */
   readonly fleet: FleetSessions | undefined
+  /** Passes requests on to other nodes; undefined if they cannot be reached. */
+  readonly nodes: NodeRequests | undefined
   /** Whether the client must not open another long-lived stream, because as many are open as allowed. */
   readonly isStreamsFull: (client: string) => boolean
   readonly fork: (effect: Effect.Effect<unknown>) => void

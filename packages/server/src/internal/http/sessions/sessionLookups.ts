@@ -29,13 +29,16 @@ export interface LookupTable {
 interface Lookup {
   readonly principalId: string | undefined
   readonly waiting: Array<(refused: HttpRefusal | undefined) => void>
-  readonly messages: Array<Message>
+  readonly messages: Array<SessionMessage>
   /** Whether messages were lost: the record that is found may be old. */
   hasGap: boolean
 }
 
-/** Whether a message about a session matters to a request that waits for the session. */
-const isKept = ({ _tag }: Message): boolean => _tag === "Ended" || _tag === "Changed" || _tag === "Received"
+/** A message about a session. */
+export type SessionMessage = Extract<Message, { readonly id: string }>
+
+/** Whether a message matters to a request that waits for the session. */
+const isKept = ({ _tag }: SessionMessage): boolean => _tag === "Ended" || _tag === "Changed" || _tag === "Received"
 
 /** Runs an operation of the fleet, and logs its failure. */
 export const runOperation = <A>(
@@ -127,7 +130,7 @@ export class SessionLookups {
       const { hasGap, messages, waiting } = lookup
       const isOld = hasGap || messages.length > bounds.maxPendingMessages
       const refused = Exit.isFailure(exit) || isOld ? unavailable : this.#found(exit.value, request)
-      const isMessage = ({ _tag }: Message) => _tag === "Received"
+      const isMessage = ({ _tag }: SessionMessage) => _tag === "Received"
       if (refused === undefined) { for (const change of messages) if (!isMessage(change)) this.#deliver(change) }
       for (let settle = waiting.shift(); settle !== undefined; settle = waiting.shift()) settle(refused)
       // A request that has waited can be cancelled.
@@ -136,7 +139,7 @@ export class SessionLookups {
   }
 
   /** A message about a session has arrived. The record that is being read may be older. */
-  received(message: Message): void {
+  received(message: SessionMessage): void {
     const { maxPendingMessages } = this.#table.endpoint.options.bounds
     for (const { messages } of this.#lookups.get(message.id) ?? []) {
       if (messages.length <= maxPendingMessages && isKept(message)) messages.push(message)

@@ -41,8 +41,11 @@ import {
 import { FleetSessions, tooManySessionsOfPrincipal } from "./fleetSessions.ts"
 import type { HttpSessionBase, SessionOwner } from "./sessionBase.ts"
 import { ExpiryTimer } from "../limits/expiryTimer.ts"
+import { NodeRequests, type Passed, Transport } from "./nodeRequests.ts"
 import { notFound } from "./sessionLookups.ts"
 import { StreamableSession } from "./streamableSession.ts"
+
+const noTransport = "sessions: \"home\" needs nodes that reach each other: set nodeRequests of NodeHttp"
 
 // How often expired streams are removed from the event log, in milliseconds.
 const logSweepInterval = 10_000
@@ -62,6 +65,9 @@ const callerOf = (
 export class Sessions implements SessionOwner {
   readonly endpoint: EndpointContext
   readonly fleet: FleetSessions | undefined
+  readonly nodes: NodeRequests | undefined
+  // Whether each session stays at the node that has opened it.
+  readonly #isHome: boolean
   readonly #scope = Scope.makeUnsafe("parallel")
   readonly #expiry: ExpiryTimer
   /** The sessions that requests can use, of either transport. */
@@ -80,15 +86,22 @@ export class Sessions implements SessionOwner {
     const run = Effect.runForkWith(endpoint.context)
     this.#expiry = new ExpiryTimer(() => endpoint.runner.now(), run, (now) => this.#expire(now))
     const fleet = Context.getOrUndefined(endpoint.context, Fleet)
-    if (fleet === undefined || endpoint.options.stateless) return
+    const transport = endpoint.options.stateless ? undefined : Context.getOrUndefined(endpoint.context, Transport)
+    this.nodes = transport && new NodeRequests(transport, endpoint)
+    this.#isHome = fleet !== undefined && endpoint.options.sessions === "home"
+    if (this.#isHome && this.nodes === undefined) throw new Error(noTransport)
+    if (fleet === undefined || endpoint.options.stateless || this.#isHome) return
     endpoint.core.subscriptions.sharing = this.fleet = new FleetSessions(fleet, this)
     run(Effect.provideService(fleet.receive(this.fleet), Scope.Scope, this.#scope))
   }
 
-  /** Handles a POST of `initialize`, or of a message that belongs to a session. */
-  post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer): void {
+  /**
+   * Handles a POST of `initialize`, or of a message that belongs to a session. `text` is its body, for another node.
+   */
+  post(message: JsonRpc.Inbound, request: HttpRequest, answer: HttpAnswer, text: string): void {
+    if (this.#passes(request, answer, { message, text })) return
     if (this.fleet?.lookups.mustFind(request) === true) {
-      return this.fleet.lookups.find(request, message, answer, () => this.post(message, request, answer))
+      return this.fleet.lookups.find(request, message, answer, () => this.post(message, request, answer, text))
     }
     const id = idOf(message)
     const session = this.#sessionOf(request)
@@ -103,6 +116,22 @@ export class Sessions implements SessionOwner {
     if (!(session instanceof StreamableSession)) return this.endpoint.refuse(answer, session, id)
     this.fleet?.touch(session.id)
     session.post(message, request, answer)
+  }
+
+  /** Passes a request on to the node that has its session, if sessions stay where they were opened. */
+  #passes(request: HttpRequest, answer: HttpAnswer, body?: Passed["body"]): boolean {
+    if (!this.#isHome) return false
+    const node = this.nodes?.nodeOf(request.header(Header.keys.sessionId), request)
+    if (node === undefined) return false
+    const refused = body && this.overload(body.message, request)
+    if (refused !== undefined) this.endpoint.refuse(answer, refused, idOf(body!.message))
+    else this.nodes!.passToSession(node, { request, answer, body }, () => this.endpoint.refuse(answer, notFound))
+    return true
+  }
+
+  /** Makes the id of a session that only this node handles. The other nodes of a fleet find this one by it. */
+  newOwnId(): string {
+    return this.nodes?.idOf(newId()) ?? newId()
   }
 
   /**
@@ -135,6 +164,7 @@ export class Sessions implements SessionOwner {
 
   /** Handles a GET, which opens a stream or resumes one. */
   get(request: HttpRequest, answer: HttpAnswer): void {
+    if (this.#passes(request, answer)) return
     if (this.fleet?.lookups.mustFind(request) === true) {
       return this.fleet.lookups.find(request, undefined, answer, () => this.get(request, answer))
     }
@@ -148,6 +178,7 @@ export class Sessions implements SessionOwner {
 
   /** Handles a DELETE, which ends a session. */
   delete(request: HttpRequest, answer: HttpAnswer): void {
+    if (this.#passes(request, answer)) return
     if (this.fleet?.lookups.mustFind(request) === true) {
       return this.fleet.lookups.find(request, undefined, answer, () => this.delete(request, answer))
     }
@@ -220,12 +251,16 @@ export class Sessions implements SessionOwner {
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
     this.#expiry.disarm()
     for (const session of [...this.open.values()]) session.drain()
-    return Effect.timeoutOption(this.#allEnded, this.endpoint.options.shutdownTimeout).pipe(
+    const allDone = Effect.all([this.#allEnded, this.nodes?.drained ?? Effect.void], { concurrency: 2 })
+    return Effect.timeoutOption(allDone, this.endpoint.options.shutdownTimeout).pipe(
       Effect.andThen(() => {
         const sessions = [...this.open.values()]
         const interrupted = sessions.flatMap(({ peer }) => [...peer.requests])
         for (const session of sessions) this.end(session, { _tag: "ClosedByUs" }, true)
-        return Effect.andThen(logInterrupted(interrupted), this.#allEnded)
+        return Effect.andThen(
+          logInterrupted(interrupted),
+          Effect.andThen(this.nodes?.close ?? Effect.void, this.#allEnded)
+        )
       }),
       Effect.andThen(Scope.close(this.#scope, Exit.void))
     )
@@ -241,7 +276,7 @@ export class Sessions implements SessionOwner {
   #initialize(message: JsonRpc.Request, request: HttpRequest, answer: HttpAnswer): void {
     const refused = this.full(request)
     if (refused !== undefined) return this.endpoint.refuse(answer, refused, message.id)
-    const session = new StreamableSession(this, this.fleet?.newId() ?? newId(), request)
+    const session = new StreamableSession(this, this.fleet?.newId() ?? this.newOwnId(), request)
     this.add(session, memoryOf(message.params))
     if (session.isEnding) return this.endpoint.refuse(answer, tooManyBytes, message.id)
     this.expire(session)

@@ -5,6 +5,7 @@
  * it has missed from the log, and then the stream continues on the new connection. The latest connection replaces the
  * earlier one: a broken connection can look alive for minutes, and would lock out its own client.
  */
+import type * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { Principal } from "@skein/runtime/Connection"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -13,6 +14,7 @@ import { constTrue } from "effect/Function"
 import type { HttpAnswer } from "../messages/adapter.ts"
 import type { Store } from "../limits/eventStore.ts"
 import { type Claim, type Share, SimpleClaim } from "../limits/load.ts"
+import { idOf, type StreamPlace } from "./eventId.ts"
 import type { HttpSessionBase } from "./sessionBase.ts"
 import * as sse from "../messages/sse.ts"
 
@@ -22,10 +24,10 @@ export interface StreamingSession extends HttpSessionBase {
   readonly log: Store | undefined
   /** Whether the client supports events without data. Older clients treat them as invalid messages. */
   readonly primes: boolean
-  /** Whether a stream belongs to no request. */
-  readonly isStandalone: (stream: number) => boolean
-  /** Whether another node may still send on a stream. */
-  readonly isElsewhere: (stream: number) => boolean
+  /** Whether a stream goes on without the events that the log has lost. */
+  readonly skipsLostEvents: (stream: number) => boolean
+  /** Answers a client that resumes a complete stream after its last stored event. */
+  readonly noEventsLeft: (place: StreamPlace, answer: HttpAnswer) => void
   /** Called when a stream gets a connection. `longLived` is true if the client has opened it by GET. */
   readonly connected: (stream: Stream, longLived: boolean) => void
   readonly disconnected: (stream: Stream, longLived: boolean) => void
@@ -39,6 +41,8 @@ export class Stream implements Claim {
   readonly number: number
   /** The principal of the latest GET. */
   principal: Principal | undefined = undefined
+  /** The id of its request, in the ids of its events: see `StreamPlace`. */
+  readonly #request: JsonRpc.Id | undefined
   readonly #session: StreamingSession
   #answer: HttpAnswer | undefined
   #keepAliveSlot = 0
@@ -51,11 +55,20 @@ export class Stream implements Claim {
   #resuming: HttpAnswer | undefined
 
   /** `last` is the number of its last event, if another node has sent it. */
-  constructor(session: StreamingSession, number: number, complete = false, last = 0) {
+  constructor(
+    session: StreamingSession,
+    number: number,
+    { complete = false, last = 0, request }: {
+      readonly complete?: boolean
+      readonly last?: number
+      readonly request?: JsonRpc.Id | undefined
+    } = {}
+  ) {
     this.#session = session
     this.number = number
     this.#complete = complete
     this.#last = last
+    this.#request = request
   }
 
   get #retryDelay(): number {
@@ -67,14 +80,22 @@ export class Stream implements Claim {
     return this.#answer !== undefined || this.#resuming !== undefined
   }
 
-  /** Sends the head of the stream. */
+  /** Begins the stream. */
   open(answer: HttpAnswer, longLived: boolean): void {
     this.#endConnections()
-    answer.open(200, sse.headers)
-    // "The server SHOULD immediately send an SSE event consisting of an event ID and an empty data field in order to
-    // prime the client to reconnect" (2025-11-25, transports, sending messages).
-    if (this.#session.primes) answer.write(sse.prime(this.#idOf(this.#last)!, this.#retryDelay))
+    this.#prime(answer, this.#last)
     this.#enter(answer, longLived)
+  }
+
+  /**
+   * Sends the head of a connection, and the event after which the client resumes: the one that it received last.
+   *
+   * "The server SHOULD immediately send an SSE event consisting of an event ID and an empty data field in order to prime the
+   * client to reconnect" (2025-11-25, transports, sending messages). Official clients forget the ids of earlier connections.
+   */
+  #prime(answer: HttpAnswer, event: number): void {
+    answer.open(200, sse.headers)
+    if (this.#session.primes) answer.write(sse.prime(idOf(this.#placeOf(event)), this.#retryDelay))
   }
 
   /** Sends a message. Returns `false` while the client is slow. */
@@ -134,16 +155,16 @@ export class Stream implements Claim {
 
   /**
    * Continues on a connection whose client has seen the events up to `after`. Calls `refuse` if the events after that
-   * are no longer available.
+   * are no longer available, or with `true` if they cannot be read now.
    */
-  resume(answer: HttpAnswer, after: number, refuse: () => void): void {
-    if (after > this.#last && !this.#complete) return refuse()
+  resume(answer: HttpAnswer, after: number, refuse: (hasFailed: boolean) => void): void {
+    if (after > this.#last && !this.#complete) return refuse(false)
     this.#endConnections()
     this.#resuming = answer
     this.#catchUp(answer, after, refuse)
   }
 
-  #catchUp(answer: HttpAnswer, after: number, refuse: (() => void) | undefined): void {
+  #catchUp(answer: HttpAnswer, after: number, refuse: ((hasFailed: boolean) => void) | undefined): void {
     if (after === this.#last && !this.#complete) return this.#caughtUp(answer, refuse !== undefined)
     const read = this.#session.log?.read(this.#session.id, this.number, after) ?? Effect.undefined
     this.#session.owner.fork(Effect.onExit(read, (exit) =>
@@ -154,21 +175,21 @@ export class Stream implements Claim {
         if (missed === undefined) {
           this.#resuming = undefined
           if (refuse === undefined) answer.end()
-          else refuse()
+          else refuse(Exit.isFailure(exit))
           return Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)
             ? Effect.logError("failed to read the event log", exit.cause)
             : Effect.void
         }
-        // No events are left. By the standard of these streams, "204 No Content" makes a client stop reconnecting.
         if (this.#complete && missed.length === 0 && after >= this.#last) {
           this.#resuming = undefined
           if (refuse === undefined) answer.end()
-          else if (!this.#session.isElsewhere(this.number)) answer.reply(204, {}, "")
-          // The node with the request has sent nothing more yet: the client asks again.
-          else reconnect(answer, this.#retryDelay)
+          else this.#session.noEventsLeft(this.#placeOf(after), answer)
           return Effect.void
         }
-        if (refuse !== undefined) answer.open(200, sse.headers)
+        if (refuse !== undefined) {
+          if (missed.length === 0) this.#prime(answer, after)
+          else answer.open(200, sse.headers)
+        }
         const replay = Effect.suspend(() => this.#replay(answer, after, missed, 0))
         this.#session.owner.fork(Effect.onInterrupt(replay, () => Effect.sync(() => answer.end())))
         return Effect.void
@@ -207,16 +228,16 @@ export class Stream implements Claim {
   }
 
   /**
-   * The events to send if the log has lost them: none on the standalone stream. A client that could not resume it would
-   * receive no further notifications.
+   * The events to send if the log has lost them: none on the standalone stream of an endpoint that is alone. A client that
+   * could not resume it would receive no further notifications. In a fleet it begins again.
    */
   get #withoutLog(): ReadonlyArray<string> | undefined {
-    return this.#session.isStandalone(this.number) ? [] : undefined
+    return this.#session.skipsLostEvents(this.number) ? [] : undefined
   }
 
   #caughtUp(answer: HttpAnswer, first: boolean): void {
     this.#resuming = undefined
-    if (first) answer.open(200, sse.headers)
+    if (first) this.#prime(answer, this.#last)
     this.#enter(answer, true)
   }
 
@@ -248,22 +269,22 @@ export class Stream implements Claim {
     return true
   }
 
+  #placeOf(event: number): StreamPlace {
+    return { stream: this.number, event, request: this.#request }
+  }
+
   #idOf(event: number): string | undefined {
-    return this.#session.log === undefined ? undefined : `${this.number}-${event}`
+    return this.#session.log === undefined ? undefined : idOf(this.#placeOf(event))
   }
 }
 
-/** Answers with an empty stream, and the milliseconds after which the client opens it again. */
-export const reconnect = (answer: HttpAnswer, delay: number): void => {
+/**
+ * Answers with an empty part of a stream: the client asks later for the events after the same one. Clients before 2025-11-25
+ * would read an event that has only an id as a message.
+ */
+export const reconnect = ({ owner, primes }: StreamingSession, place: StreamPlace, answer: HttpAnswer): void => {
+  const { retryDelay } = owner.endpoint.options.bounds
   answer.open(200, sse.headers)
-  answer.write(sse.retry(delay))
+  answer.write(primes ? sse.prime(idOf(place), retryDelay) : sse.retry(retryDelay))
   answer.end()
-}
-
-/** Parses the id of an event: the number of its stream, and its number in the stream. */
-export const parseId = (id: string): { readonly stream: number; readonly event: number } | undefined => {
-  const found = /^(0|[1-9]\d{0,15})-(0|[1-9]\d{0,15})$/.exec(id)
-  if (found === null) return undefined
-  const [stream, event] = [Number(found[1]), Number(found[2])]
-  return Number.isSafeInteger(stream) && Number.isSafeInteger(event) ? { stream, event } : undefined
 }

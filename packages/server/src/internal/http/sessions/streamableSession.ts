@@ -8,7 +8,6 @@
 import * as JsonRpc from "@skein/protocol/JsonRpc"
 import type { Principal } from "@skein/runtime/Connection"
 import type { StreamInfo } from "@skein/runtime/Inspect"
-import { Closed, RequestError, Unsupported } from "@skein/runtime/RequestError"
 import * as Effect from "effect/Effect"
 import { constVoid } from "effect/Function"
 import type { HttpAnswer, HttpRequest } from "../messages/adapter.ts"
@@ -17,31 +16,25 @@ import { memoryOf } from "../limits/memory.ts"
 import {
   closing,
   displaced,
+  inFlight,
+  inFlightOrTwice,
   interrupted,
-  invalid,
   json,
   logDisplaced,
   malformed,
+  noBatches,
+  noInitialize,
   sessionEnded,
   tooManyRequests,
-  tooManyStreams
+  tooManyStreams,
+  unknownEvent,
+  unreadable
 } from "../messages/refusals.ts"
+import { parseId, type StreamPlace } from "./eventId.ts"
 import type { FleetSessions } from "./fleetSessions.ts"
-import { Post } from "./post.ts"
+import { notSent, Post, sendToNobody } from "./post.ts"
 import { HttpSessionBase } from "./sessionBase.ts"
-import { parseId, reconnect, Stream, type StreamingSession } from "./stream.ts"
-
-const noHeaders = {}
-
-const inFlight = invalid(400, "Invalid Request: a request with this id is in flight already")
-const twice = invalid(400, "Invalid Request: two requests of the batch have the same id, or one is in flight already")
-const noBatches = invalid(400, "Invalid Request: only revision 2025-03-26 has batches")
-// "The `initialize` request MUST NOT be part of a JSON-RPC batch" (2025-03-26, lifecycle).
-const noInitialize = invalid(400, "Invalid Request: initialize must not be part of a batch")
-const unknownEvent = invalid(
-  400,
-  "Bad Request: the events after this Last-Event-ID do not exist, or are no longer stored"
-)
+import { reconnect, Stream, type StreamingSession } from "./stream.ts"
 
 export class StreamableSession extends HttpSessionBase implements StreamingSession {
   readonly hasSessionId = true
@@ -67,10 +60,9 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
 
   get streams(): ReadonlyArray<StreamInfo> {
     const standalone = this.#standalone
-    const posts = new Set(this.#posts?.values())
     return [
       ...(standalone === undefined ? [] : [{ kind: "listen" as const, about: [], connected: standalone.connected }]),
-      ...Array.from(posts).flatMap(({ id, stream }) =>
+      ...Array.from(new Set(this.#posts?.values())).flatMap(({ id, stream }) =>
         stream === undefined
           ? []
           : [{ kind: "response" as const, about: typeof id === "object" ? id : [id], connected: stream.connected }]
@@ -80,9 +72,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
 
   // ---- HTTP requests
 
-  /**
-   * Handles the POST of `initialize`. The session ends if `initialize` fails, or if its id does not reach the client.
-   */
+  /** Handles the POST of `initialize`. The session ends if it fails, or if its id does not reach the client. */
   initialize(message: JsonRpc.Request, request: HttpRequest, answer: HttpAnswer): void {
     this.#deliver(new Post(this, message.id, answer, true), message, request)
   }
@@ -112,9 +102,9 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   /** Answers a POST without requests. The next request may reach another node. */
   #accept(answer: HttpAnswer, isInitialized: boolean): void {
     const { endpoint, fleet } = this.owner
-    if (fleet === undefined || !isInitialized) return answer.reply(202, noHeaders, "")
+    if (fleet === undefined || !isInitialized) return answer.reply(202, {}, "")
     fleet.initialized(this, (refused) => {
-      if (refused === undefined) answer.reply(202, noHeaders, "")
+      if (refused === undefined) answer.reply(202, {}, "")
       else endpoint.refuse(answer, refused)
     })
   }
@@ -125,7 +115,9 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     for (const member of received.members) {
       if (member._tag !== "Request") continue
       if (member.method === "initialize") return this.owner.endpoint.refuse(answer, noInitialize)
-      if (ids.has(member.id) || this.#find(member.id) !== undefined) return this.owner.endpoint.refuse(answer, twice)
+      if (ids.has(member.id) || this.#find(member.id) !== undefined) {
+        return this.owner.endpoint.refuse(answer, inFlightOrTwice)
+      }
       ids.add(member.id)
     }
     const { fleet } = this.owner
@@ -174,7 +166,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     if (this.#isFull(this.#standalone)) return this.owner.endpoint.refuse(answer, tooManyStreams)
     this.#openStandalone(principal, answer)
     const { fleet } = this.owner
-    if (fleet !== undefined) this.owner.fork(fleet.listens(this))
+    if (fleet !== undefined) this.owner.fork(fleet.streams.listens(this))
   }
 
   #openStandalone(principal: Principal | undefined, answer: HttpAnswer): void {
@@ -184,41 +176,55 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   }
 
   #newStandalone(): Stream {
-    return new Stream(this, this.owner.fleet?.newStream(true) ?? 0)
+    return new Stream(this, this.owner.fleet?.streams.newNumber(true) ?? 0)
   }
 
   /** Resumes a stream after an event. */
-  resume(lastEventId: string, { principal }: HttpRequest, answer: HttpAnswer): void {
-    const last = parseId(lastEventId)
+  resume(lastEventId: string, request: HttpRequest, answer: HttpAnswer): void {
+    const { fleet, nodes } = this.owner
+    const last = parseId(lastEventId, fleet !== undefined)
     if (last === undefined) return this.owner.endpoint.refuse(answer, unknownEvent)
-    const { fleet } = this.owner
-    if (fleet?.isStandalone(last.stream) === true) {
-      return this.owner.fork(this.#continue(fleet, last.stream, last.event, principal, answer))
+    if (fleet?.streams.isStandalone(last.stream) === true) {
+      return this.owner.fork(this.#continue(fleet, last, request.principal, answer))
     }
-    const stream = this.#streamOf(last.stream)
+    const node = fleet?.streams.nodeOf(last.stream)
+    if (node === undefined || nodes?.canPass(node, request) !== true) return this.#resume(last, request, answer, false)
+    // The request may be in progress there. If that node has gone or ends, the event store may have the rest.
+    const otherwise = (status = 503): void => this.#resume(last, request, answer, status === 503)
+    nodes.pass({ node, request, answer, isRefused: (status) => status >= 400, otherwise })
+  }
+
+  /** Resumes the stream of a request. `isBusy` if its node has the rest, perhaps, and cannot send it now. */
+  #resume(place: StreamPlace, { principal }: HttpRequest, answer: HttpAnswer, isBusy: boolean): void {
+    if (this.isEnding) return reconnect(this, place, answer)
+    const stream = this.#streamOf(place)
     if (this.#isFull(stream)) return this.owner.endpoint.refuse(answer, tooManyStreams)
     stream.principal = principal
-    stream.resume(answer, last.event, () => this.owner.endpoint.refuse(answer, unknownEvent))
+    stream.resume(answer, place.event, (hasFailed) => {
+      const { endpoint, fleet } = this.owner
+      if (hasFailed) endpoint.refuse(answer, unreadable)
+      else if (isBusy && fleet?.streams.isElsewhere(place.stream) === true) reconnect(this, place, answer)
+      else if (fleet?.streams.failLost(place, answer) !== true) endpoint.refuse(answer, unknownEvent)
+    })
   }
 
   /**
-   * Continues the standalone stream of a node, of another one or of an earlier copy, with the events that the client has
-   * missed. The other nodes have stopped using it before the events are read. If the event store does not have them, a
-   * stream begins.
+   * Continues the standalone stream of another node or of an earlier copy with the events that the client has missed: the
+   * other nodes have stopped using it before these are read. If the event store does not have them, a stream begins.
    */
   #continue(
     fleet: FleetSessions,
-    number: number,
-    after: number,
+    place: StreamPlace,
     principal: Principal | undefined,
     answer: HttpAnswer
   ): Effect.Effect<void> {
+    const { event: after, stream: number } = place
     // Another node may have continued the stream which this one still has: while it was cut off it could not know.
     const begin = (): void => {
       this.leaveStream()
       if (this.#isFull(undefined)) return this.owner.endpoint.refuse(answer, tooManyStreams)
       this.#openStandalone(principal, answer)
-      fleet.missedAll(this)
+      fleet.streams.missedAll(this)
     }
     const resume = (stream: Stream): void => {
       if (this.#isFull(stream)) return this.owner.endpoint.refuse(answer, tooManyStreams)
@@ -226,24 +232,18 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
       stream.resume(answer, after, begin)
     }
     if (this.#standalone?.number === number) return Effect.sync(() => resume(this.#standalone!))
-    const read = Effect.suspend(() => this.log?.read(this.id, number, after) ?? Effect.undefined)
-    const missed = Effect.catchCause(
-      read,
-      (cause) => Effect.as(Effect.logError("failed to read the event log", cause), undefined)
-    )
-    return Effect.flatMap(Effect.zip(fleet.listens(this, true), missed), ([isKnown, events]) =>
-      Effect.sync(() => {
-        if (this.isEnding || answer.isClosed) return
-        // Another node may have the stream, and may send on it.
-        if (!isKnown || fleet.isMuted(this)) return reconnect(answer, this.owner.endpoint.options.bounds.retryDelay)
-        if (this.#standalone?.number === number) return resume(this.#standalone)
-        const known = fleet.missed(events, after)
-        if (known !== undefined) {
-          this.leaveStream()
-          return resume(this.#standalone = new Stream(this, number, false, after + known.length))
-        }
-        begin()
-      }))
+    return Effect.map(fleet.streams.take(this, number, after), (missed) => {
+      if (answer.isClosed) return
+      // A later request finds the session again, if it has not ended at all nodes.
+      if (missed === "Elsewhere" || this.isEnding) return reconnect(this, place, answer)
+      if (this.#standalone?.number === number) return resume(this.#standalone)
+      if (missed === undefined) return begin()
+      const hasOther = this.#standalone !== undefined
+      this.leaveStream()
+      resume(this.#standalone = new Stream(this, number, { last: after + missed.length }))
+      // The client has not received an event of the other stream here.
+      if (hasOther) fleet.streams.missedAll(this)
+    })
   }
 
   #isFull(stream: Stream | undefined): boolean {
@@ -251,10 +251,10 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   }
 
   /** Returns the stream with a number. A complete stream may still be in the event log. */
-  #streamOf(number: number): Stream {
-    if (this.isStandalone(number)) return this.#standalone ??= this.#newStandalone()
+  #streamOf({ request, stream: number }: StreamPlace): Stream {
+    if (this.owner.fleet === undefined && number === 0) return this.#standalone ??= this.#newStandalone()
     for (const { stream } of this.#posts?.values() ?? []) if (stream?.number === number) return stream
-    return new Stream(this, number, true)
+    return new Stream(this, number, { complete: true, request })
   }
 
   // ---- for other nodes
@@ -272,6 +272,10 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   /** Sends a message that belongs to no request, and that another node has sent here. */
   sendFromNode(text: string, from: number): void {
     if (!this.#isClosed) this.#sendStandalone(text, from)
+  }
+
+  get standalone(): number | undefined {
+    return this.#standalone?.number
   }
 
   /** Ends the stream here: another node may continue it. */
@@ -374,7 +378,9 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
   }
 
   openStream(post: Post): Stream {
-    return post.open(new Stream(this, this.owner.fleet?.newStream(false) ?? ++this.#streams))
+    const { fleet } = this.owner
+    const request = fleet === undefined || typeof post.id === "object" ? undefined : post.id
+    return post.open(new Stream(this, fleet?.streams.newNumber(false) ?? ++this.#streams, { request }))
   }
 
   /** Returns the messages that wait for the stream. */
@@ -460,12 +466,15 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     return this.owner.endpoint.options.stateless ? undefined : this.owner.endpoint.eventStore
   }
 
-  isStandalone(stream: number): boolean {
-    return this.owner.fleet?.isStandalone(stream) ?? stream === 0
+  skipsLostEvents(stream: number): boolean {
+    return this.owner.fleet === undefined && stream === 0
   }
 
-  isElsewhere(stream: number): boolean {
-    return this.owner.fleet?.isElsewhere(stream) === true
+  noEventsLeft(place: StreamPlace, answer: HttpAnswer): void {
+    const streams = this.owner.fleet?.streams
+    if (streams?.isElsewhere(place.stream) === true) reconnect(this, place, answer)
+    else if (streams === undefined) answer.reply(204, {}, "")
+    else this.owner.fork(streams.conclude(this, place, answer))
   }
 
   /** Older clients read the data of every event as JSON. */
@@ -489,15 +498,3 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
 
 const isInitialized = (message: JsonRpc.Message | JsonRpc.Invalid): boolean =>
   message._tag === "Notification" && message.method === "notifications/initialized"
-
-/** A notification to a client that has left is dropped; a request is not sent, because no response would follow. */
-const sendToNobody = ({ _tag, method }: JsonRpc.Request | JsonRpc.Notification): true => {
-  if (_tag === "Notification") return true
-  throw new RequestError({ reason: new Closed({ message: `The client has left: ${method} was not sent` }), method })
-}
-
-const notSent = (method: string): RequestError =>
-  new RequestError({
-    reason: new Unsupported({ message: `server-to-client requests need sessions: ${method} was not sent` }),
-    method
-  })

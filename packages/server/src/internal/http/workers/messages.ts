@@ -4,6 +4,25 @@
  */
 import type { Change } from "../../../EventBus.ts"
 import type { Message, SessionBounds, SessionChange, SessionRecord } from "../../../Fleet.ts"
+import type { Phase } from "@skein/runtime/Workers"
+
+/** The number of the primary process, where a message has the number of a worker. */
+export const primaryNumber = 0
+
+/** A question, or with no `number` a message without an answer. Both are about a topic. */
+export interface Question {
+  readonly _tag: "Question"
+  readonly number?: number | undefined
+  readonly topic: string
+  readonly content: unknown
+}
+
+/** The answer to the question with the number. */
+export interface Answer {
+  readonly _tag: "Answer"
+  readonly number: number
+  readonly content: unknown
+}
 
 /** An operation on the records. */
 export type Operation =
@@ -16,6 +35,8 @@ export type Operation =
   | { readonly _tag: "Find"; readonly id: string; readonly principalId: string | undefined }
   | { readonly _tag: "Change"; readonly id: string; readonly change: SessionChange }
   | { readonly _tag: "End"; readonly id: string }
+  /** Nothing: the result follows all that the primary process has sent before. */
+  | { readonly _tag: "Flush" }
 
 export type FromWorker =
   /** It is ready for the first message. */
@@ -32,16 +53,27 @@ export type FromWorker =
   | { readonly _tag: "Publish"; readonly change: Change }
   /** It has received the message with the number. */
   | { readonly _tag: "Received"; readonly number: number }
+  /** For one worker, for the primary process, or for all others. */
+  | (Question & { readonly to: number | undefined })
+  | (Answer & { readonly to: number })
 
 export type FromPrimary =
   /** The answer to `Hello`: the key that encrypts the state of requests, if the options have none. */
-  | { readonly _tag: "Welcome"; readonly stateKey: string; readonly workers: ReadonlyArray<number> }
+  | {
+    readonly _tag: "Welcome"
+    readonly stateKey: string
+    readonly instance: string
+    readonly workers: ReadonlyArray<number>
+    readonly phase: Phase
+  }
   /** The workers that serve now. */
-  | { readonly _tag: "Workers"; readonly workers: ReadonlyArray<number> }
+  | { readonly _tag: "Workers"; readonly workers: ReadonlyArray<number>; readonly phase: Phase }
   | { readonly _tag: "Result"; readonly number: number; readonly result: unknown }
   /** A message of a worker. With a number its receipt is confirmed. */
   | { readonly _tag: "Message"; readonly message: Message; readonly number?: number }
   | { readonly _tag: "Published"; readonly change: Change }
+  | (Question & { readonly from: number })
+  | (Answer & { readonly from: number })
   /** End, as after SIGTERM. */
   | { readonly _tag: "Stop" }
 

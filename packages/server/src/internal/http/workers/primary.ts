@@ -9,12 +9,24 @@ import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
+import type * as Scope from "effect/Scope"
 import type { Worker as Process } from "node:cluster"
 import cluster from "node:cluster"
 import { randomBytes } from "node:crypto"
+import { env as environment } from "node:process"
 import type { Message } from "../../../Fleet.ts"
+import type { Phase } from "@skein/runtime/Workers"
 import { workerVariable } from "../../base/environment.ts"
-import { type FromPrimary, type FromWorker, type Operation, send, unwrap } from "./messages.ts"
+import {
+  type FromPrimary,
+  type FromWorker,
+  type Operation,
+  primaryNumber,
+  type Question,
+  send,
+  unwrap
+} from "./messages.ts"
+import { MetricTexts } from "./metricTexts.ts"
 import { SessionRecords } from "./sessionRecords.ts"
 
 // How many workers may exit unasked within the time: then the primary process ends.
@@ -61,15 +73,38 @@ const nameOf = ({ code, signal }: Exit): string => signal ?? `exit code ${code}`
 
 export { countOf } from "./count.ts"
 
+// The attributes of a process in OpenTelemetry, which exporters read: that of Effect, and the SDKs of OpenTelemetry.
+const resourceVariable = "OTEL_RESOURCE_ATTRIBUTES"
+const instanceKey = "service.instance.id"
+
+/**
+ * Adds the id of a worker to the attributes of its environment, `key=value` with commas between them. Without it a collector
+ * takes the metrics of all workers for those of one process, whose counters jump. An id that they have is that of the server:
+ * the number of the worker is appended.
+ */
+const withInstance = (attributes: string | undefined, server: string, worker: number): string => {
+  const entries = (attributes ?? "").split(",").filter((entry) => entry.trim() !== "")
+  const keyOf = (entry: string): string => entry.slice(0, entry.indexOf("=")).trim()
+  const given = entries.findLast((entry) => keyOf(entry) === instanceKey)
+  const id = given?.slice(given.indexOf("=") + 1).trim() || server
+  return [...entries.filter((entry) => keyOf(entry) !== instanceKey), `${instanceKey}=${id}-${worker}`].join(",")
+}
+
 class Primary {
   readonly records = new SessionRecords()
   readonly workers = new Map<number, Worker>()
   /** The workers that have exited unasked. */
   readonly exits: Queue.Queue<Exited>
   readonly #stateKey = randomBytes(32).toString("base64")
+  readonly #instance = randomBytes(9).toString("base64url")
+  #phase: Phase = "starting"
   readonly #confirmations = new Map<number, Confirmation>()
   readonly #clock: Clock.Clock
+  readonly #metrics = new MetricTexts((worker, topic, number) =>
+    this.#tell(worker, { _tag: "Question", from: primaryNumber, number, topic, content: undefined })
+  )
   #last = 0
+  #started = 0
 
   constructor(exits: Primary["exits"], clock: Clock.Clock) {
     this.exits = exits
@@ -94,12 +129,18 @@ class Primary {
   }
 
   #announceWorkers(): void {
-    this.#tellAll({ _tag: "Workers", workers: this.#serving })
+    this.#tellAll({ _tag: "Workers", workers: this.#serving, phase: this.#phase })
+  }
+
+  setPhase(phase: Phase): void {
+    this.#phase = phase
+    this.#announceWorkers()
   }
 
   /** Starts a worker. It handles requests from the moment that it listens. */
   start(): Worker {
-    const process = cluster.fork({ [workerVariable]: "yes" })
+    const resource = withInstance(environment[resourceVariable], this.#instance, ++this.#started)
+    const process = cluster.fork({ [workerVariable]: "yes", [resourceVariable]: resource })
     const { id } = process
     const worker: Worker = {
       process,
@@ -119,6 +160,7 @@ class Primary {
       const exit: Exit = { code: code ?? 1, signal: signal ?? undefined }
       const wasServing = worker.isServing && !worker.isStopping
       this.workers.delete(id)
+      this.#metrics.exited(id)
       for (const [number, { waiting }] of this.#confirmations) if (waiting.has(id)) this.#confirmed(number, id)
       this.#announceWorkers()
       Deferred.doneUnsafe(worker.listening, Effect.fail(exit))
@@ -141,7 +183,13 @@ class Primary {
   #receive(id: number, worker: Worker, message: FromWorker): void {
     switch (message._tag) {
       case "Hello":
-        return this.#tell(id, { _tag: "Welcome", stateKey: this.#stateKey, workers: this.#serving })
+        return this.#tell(id, {
+          _tag: "Welcome",
+          stateKey: this.#stateKey,
+          instance: this.#instance,
+          workers: this.#serving,
+          phase: this.#phase
+        })
       case "Listening":
         worker.isServing = true
         this.#announceWorkers()
@@ -162,7 +210,28 @@ class Primary {
         return this.#tellAll({ _tag: "Published", change: message.change })
       case "Received":
         return this.#confirmed(message.number, id)
+      case "Question": {
+        const { to, ...question } = message
+        if (to === undefined) this.#tellAll({ ...question, from: id }, id)
+        else if (to === primaryNumber) this.#answer(id, question)
+        else this.#tell(to, { ...question, from: id })
+        return
+      }
+      case "Answer": {
+        const { to, ...answer } = message
+        if (to === primaryNumber) this.#metrics.answered(answer.number, id, answer.content)
+        else this.#tell(to, { ...answer, from: id })
+        return
+      }
     }
+  }
+
+  /** A question about metrics: those of all workers, or with a content the last ones of this worker. */
+  #answer(id: number, { content: last, number = 0, topic }: Question): void {
+    const answer = (content: unknown) => this.#tell(id, { _tag: "Answer", from: primaryNumber, number, content })
+    if (typeof last !== "string") return this.#metrics.scrape(topic, [...this.workers.keys()], answer)
+    this.#metrics.set(topic, id, last)
+    answer(true)
   }
 
   #operate(operation: Operation, done: (result: unknown) => void): void {
@@ -182,10 +251,12 @@ class Primary {
       case "End":
         this.records.end(operation.id)
         return this.#inform({ _tag: "Ended", id: operation.id }, done)
+      case "Flush":
+        return done(true)
     }
   }
 
-  /** Sends a message to all workers. `done` is called when each has received it, has gone, or takes too long. */
+  /** Sends a message to all workers. `done` gets whether each has received it or has gone, before it takes too long. */
   #inform(message: Message, done: (result: unknown) => void): void {
     const waiting = new Set(this.workers.keys())
     if (waiting.size === 0) return done(true)
@@ -193,7 +264,7 @@ class Primary {
     const timer = setTimeout(() => finish(), confirmTimeout)
     const finish = (): void => {
       clearTimeout(timer)
-      if (this.#confirmations.delete(number)) done(true)
+      if (this.#confirmations.delete(number)) done(waiting.size === 0)
     }
     this.#confirmations.set(number, { waiting, done: finish })
     for (const id of waiting) this.#tell(id, { _tag: "Message", message, number })
@@ -235,6 +306,8 @@ export const run = ({ count, stopTimeout }: Options): Effect.Effect<never, Trans
     if (!cluster.isPrimary) {
       return yield* failed("the option workers cannot be used in a worker of another cluster, such as that of pm2")
     }
+    // From the first worker on: the default action of the signal is to end the process.
+    const hangups = yield* takeHangups
     const primary = new Primary(yield* Queue.unbounded<Exited>(), yield* Clock.Clock)
     const stop = (worker: Worker) =>
       Effect.timeoutOrElse(primary.stop(worker), {
@@ -245,9 +318,10 @@ export const run = ({ count, stopTimeout }: Options): Effect.Effect<never, Trans
             return Deferred.await(worker.exited)
           })
       })
-    yield* Effect.addFinalizer(() =>
-      Effect.forEach(Array.from(primary.workers.values()), stop, { concurrency: "unbounded", discard: true })
-    )
+    yield* Effect.addFinalizer(() => {
+      primary.setPhase("stopping")
+      return Effect.forEach(Array.from(primary.workers.values()), stop, { concurrency: "unbounded", discard: true })
+    })
     const start = Effect.suspend(() => Deferred.await(primary.start().listening))
     const url = yield* Effect.mapError(
       start,
@@ -256,9 +330,10 @@ export const run = ({ count, stopTimeout }: Options): Effect.Effect<never, Trans
     yield* Effect.forEach(Array.from({ length: count - 1 }), () => start, { concurrency: "unbounded" }).pipe(
       Effect.mapError((exit) => failed(`a worker ended before it listened (${nameOf(exit)})`))
     )
+    primary.setPhase("serving")
     yield* Effect.logInfo(`Listening on ${url} (workers: ${count})`)
     yield* Effect.forkScoped(primary.expire)
-    yield* Effect.forkScoped(replaceOnHangup(primary, start, stop))
+    yield* Effect.forkScoped(replaceOnHangup(hangups, primary, start, stop))
     const exits: Array<number> = []
     const now = yield* Clock.Clock
     while (true) {
@@ -278,21 +353,27 @@ export const run = ({ count, stopTimeout }: Options): Effect.Effect<never, Trans
     }
   }))
 
-/** Replaces each worker when the process receives SIGHUP. */
+/** The SIGHUPs that the process receives until the scope closes. Those that arrive while the last one waits are one. */
+const takeHangups: Effect.Effect<Queue.Dequeue<void>, never, Scope.Scope> = Effect.gen(function*() {
+  const hangups = yield* Queue.sliding<void>(1)
+  const onHangup = () => void Queue.offerUnsafe(hangups, undefined)
+  yield* Effect.acquireRelease(
+    Effect.sync(() => void process.on("SIGHUP", onHangup)),
+    () => Effect.sync(() => void process.off("SIGHUP", onHangup))
+  )
+  return hangups
+})
+
+/** Replaces each worker after a SIGHUP. */
 const replaceOnHangup = (
+  hangups: Queue.Dequeue<void>,
   primary: Primary,
   start: Effect.Effect<string, Exit>,
   stop: (worker: Worker) => Effect.Effect<Exit>
 ): Effect.Effect<never> =>
-  Effect.scoped(Effect.gen(function*() {
-    const signals = yield* Queue.sliding<void>(1)
-    const onHangup = () => void Queue.offerUnsafe(signals, undefined)
-    yield* Effect.acquireRelease(
-      Effect.sync(() => void process.on("SIGHUP", onHangup)),
-      () => Effect.sync(() => void process.off("SIGHUP", onHangup))
-    )
+  Effect.gen(function*() {
     while (true) {
-      yield* Queue.take(signals)
+      yield* Queue.take(hangups)
       const workers = Array.from(primary.workers.values()).filter(({ isStopping }) => !isStopping)
       yield* Effect.logInfo(`Replacing the workers (${workers.length})`)
       const replaced = Effect.forEach(workers, (worker) => Effect.andThen(start, stop(worker)), { discard: true })
@@ -302,4 +383,4 @@ const replaceOnHangup = (
         onSuccess: () => Effect.logInfo("Replaced the workers")
       })
     }
-  }))
+  })

@@ -1,52 +1,49 @@
 /**
- * A worker: the fleet and the event bus of a process whose primary process has the records of the sessions.
+ * A worker: the fleet, the event bus and the other workers of a process whose primary process has the records of the sessions.
  */
+import * as Listeners from "@skein/runtime/Listeners"
 import * as RandomId from "@skein/runtime/RandomId"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import type * as Scope from "effect/Scope"
 import { type Change, EventBus } from "../../../EventBus.ts"
 import { Fleet, FleetError, type Receiver, type SessionRecord } from "../../../Fleet.ts"
 import cluster from "node:cluster"
 import type { Key } from "../../../RequestState.ts"
+import { Workers } from "@skein/runtime/Workers"
 import { type FromPrimary, type FromWorker, type Operation, send, unwrap } from "./messages.ts"
+import { Questions } from "./questions.ts"
+
+// How long a worker that stops waits for the connections that the primary process gives it meanwhile, in milliseconds.
+const flushTimeout = 1_000
 
 // How often the primary process learns which sessions are in use, in milliseconds.
 const touchInterval = 1_000
 
-/** A set of functions that a scope adds and removes. */
-const listeners = <A>() => {
-  const all = new Set<A>()
-  const add = (listener: A): Effect.Effect<void, never, Scope.Scope> =>
-    Effect.acquireRelease(
-      Effect.sync(() => void all.add(listener)),
-      () => Effect.sync(() => void all.delete(listener))
-    )
-  return { all, add }
-}
-
 /** The connection of a worker to its primary process. */
 export interface Worker {
-  readonly number: number
   /** The key of `RequestState`, for a server without one. All workers have it. */
   readonly stateKey: Key
-  /** Its fleet and its event bus. */
-  readonly services: Layer.Layer<Fleet | EventBus>
+  readonly services: Layer.Layer<Fleet | EventBus | Workers>
   /** The worker listens. */
   readonly listening: (url: string) => void
+  /**
+   * The worker has received all that the primary process has sent. After it has stopped listening, it refuses the connections
+   * among that, and the primary process gives them to another worker: if it exits before, their clients get no answer.
+   */
+  readonly flushed: Effect.Effect<void>
 }
 
 const make = (number: number, welcome: Extract<FromPrimary, { readonly _tag: "Welcome" }>): Worker => {
-  const receivers = listeners<Receiver>()
-  const changes = listeners<(change: Change) => void>()
+  const receivers = Listeners.make<Receiver>()
+  const changes = Listeners.make<(change: Change) => void>()
   const pending = new Map<number, Deferred.Deferred<unknown>>()
   const touched = new Set<string>()
-  let workers = new Set(welcome.workers)
   let last = 0
   const tell = (message: FromWorker): void => send(process, message)
+  const questions = new Questions(number, welcome, tell)
 
   const run = <A>(operation: Operation): Effect.Effect<A, FleetError> =>
     Effect.suspend(() => {
@@ -68,7 +65,7 @@ const make = (number: number, welcome: Extract<FromPrimary, { readonly _tag: "We
     newId: () => `${number}-${RandomId.make(22)}`,
     // The primary process answers fast, and the length keeps long ids out.
     isKnown: (id) => id.length <= 40 && /^[1-9]\d*-[A-Za-z0-9]{22}$/.test(id),
-    isServing: (node) => workers.has(node),
+    isServing: (node) => questions.serving().includes(node),
     create: (record, bounds, client) => run({ _tag: "Create", record, bounds, client }),
     find: (id, principalId) => run<SessionRecord | undefined>({ _tag: "Find", id, principalId }),
     change: (id, change) => run({ _tag: "Change", id, change }),
@@ -91,8 +88,7 @@ const make = (number: number, welcome: Extract<FromPrimary, { readonly _tag: "We
     const message = unwrap<FromPrimary>(content)
     switch (message?._tag) {
       case "Workers":
-        workers = new Set(message.workers)
-        return
+        return questions.setWorkers(message)
       case "Result":
         return void Deferred.doneUnsafe(
           pending.get(message.number) ?? Deferred.makeUnsafe(),
@@ -104,20 +100,30 @@ const make = (number: number, welcome: Extract<FromPrimary, { readonly _tag: "We
         return
       case "Published":
         for (const onChange of changes.all) onChange(message.change)
+        return
+      case "Question":
+      case "Answer":
+        return questions.receive(message)
     }
   })
 
   return {
-    number,
     stateKey: Redacted.make(welcome.stateKey),
-    services: Layer.succeedContext(Context.make(Fleet, fleet).pipe(Context.add(EventBus, bus))),
-    listening: (url) => tell({ _tag: "Listening", url })
+    services: Layer.succeedContext(
+      Context.make(Fleet, fleet).pipe(Context.add(EventBus, bus), Context.add(Workers, questions))
+    ),
+    listening: (url) => tell({ _tag: "Listening", url }),
+    flushed: Effect.ignore(Effect.timeoutOption(run({ _tag: "Flush" }), flushTimeout))
   }
 }
 
 /** Connects this worker to its primary process. */
 export const connect: Effect.Effect<Worker> = Effect.callback((resume) => {
-  const { id: number } = cluster.worker!
+  const own = cluster.worker!
+  const { id: number } = own
+  // Node sends messages of its own on the channel. When the primary process is killed, such a message fails, and without a
+  // listener this process would end with that error. The end of the channel ends it.
+  own.on("error", () => {})
   const onMessage = (content: unknown): void => {
     const message = unwrap<FromPrimary>(content)
     if (message?._tag !== "Welcome") return
