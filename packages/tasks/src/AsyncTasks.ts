@@ -15,6 +15,7 @@
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { Catalog } from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
+import type * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -32,6 +33,7 @@ import {
   type Services
 } from "./internal/protocol/asyncServices.ts"
 import { invalidOption } from "./internal/store/database.ts"
+import * as Task from "./Task.ts"
 import type { TaskAdmin } from "./TaskAdmin.ts"
 import { TaskEngine } from "./TaskEngine.ts"
 import type { TaskSchedules } from "./TaskSchedules.ts"
@@ -65,6 +67,21 @@ export interface StartOptions {
 export interface WaitOptions {
   /** When it aborts, the promise rejects with its reason, and the task continues. */
   readonly signal?: AbortSignal | undefined
+}
+
+/** A task that `submit` has started. */
+export interface Submitted<Value> {
+  /** The id of the task. Keep it secret: it may be enough to read the task. */
+  readonly id: string
+  /**
+   * Waits for its end, and resolves with its value: the structured content, or the text of a task without `output`. Rejects
+   * with a `TaskError` whose reason is `Failed`, `Cancelled` or `Expired`.
+   */
+  readonly wait: (options?: WaitOptions) => Promise<Value>
+  /** Its current state; `undefined` if it is deleted or has expired. */
+  readonly status: () => Promise<State | undefined>
+  /** Cancels it, and it compensates. Resolves with `false` if it has ended or does not exist. */
+  readonly cancel: (statusMessage?: string) => Promise<boolean>
 }
 
 /** A process that runs tasks and serves no client. */
@@ -170,6 +187,26 @@ export class AsyncTasks {
   }
 
   /**
+   * Starts a task by its definition, with typed arguments and a typed value: see `Task.submit`. Resolves when it is stored.
+   *
+   * @example
+   * const { wait } = await tasks.submit(report, { customer: 7 }, { key: "report/7" })
+   * const { total } = await wait()
+   */
+  submit<Input, Output>(
+    task: Tool.Tool<string, Input, Output>,
+    args: NoInfer<Input>,
+    options?: Task.SubmitOptions
+  ): Promise<Submitted<Task.ValueOf<Output>>> {
+    return this.#run(Effect.map(Task.submit(task, args, options), (handle): Submitted<Task.ValueOf<Output>> => ({
+      id: handle.id,
+      wait: ({ signal } = {}) => this.#run(handle.await, signal),
+      status: () => this.#run(handle.status),
+      cancel: (statusMessage) => this.#run(handle.cancel(statusMessage))
+    })))
+  }
+
+  /**
    * Waits until a task has ended, and returns its final state. Returns `undefined` for an unknown id, and if the task is
    * deleted before it ends.
    *
@@ -219,6 +256,33 @@ export class AsyncTasks {
    */
   answer(id: string, key: string, answer: JsonObject): Promise<boolean> {
     return this.#run(Effect.flatMap(TaskEngine, (engine) => engine.answer(id, key, answer)))
+  }
+
+  /**
+   * Sends an event to a task, which receives it with `awaitEvent`: see `TaskEngine.send`. Returns `false` if an event with this
+   * `key` was sent to it before. Rejects with a `TaskError`: `UnknownTask`, `AlreadyEnded`, `InvalidEvent` or `TooManyEvents`.
+   *
+   * @example
+   * await tasks.send(order.task, "paid", { reference: "4711" }, { key: webhook.id })
+   */
+  send(id: string, name: string, value: unknown, options?: { readonly key?: string | undefined }): Promise<boolean> {
+    return this.#run(Effect.flatMap(TaskEngine, (engine) => engine.send(id, name, value, options)))
+  }
+
+  /**
+   * Sends an event to all tasks that await it with this `topic`, and to those that do so within a day: see
+   * `TaskEngine.sendAll`. Returns the number of tasks that have it now.
+   *
+   * @example
+   * await tasks.sendAll("paid", "order/4711", { receipt: "R1" }, { key: webhook.id })
+   */
+  sendAll(
+    name: string,
+    topic: string,
+    value: unknown,
+    options?: { readonly key?: string | undefined }
+  ): Promise<number> {
+    return this.#run(Effect.flatMap(TaskEngine, (engine) => engine.sendAll(name, topic, value, options)))
   }
 
   /** Lets a task that has ended expire in ten seconds. Does nothing for another task. */

@@ -7,6 +7,10 @@ import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
+import type { StandardSchemaV1 } from "effect/StandardSchema"
+import type { TaskEnd } from "./internal/base/taskEnd.ts"
+import type { EventError, TaskError } from "./TaskError.ts"
+import type { NewTask } from "./TaskState.ts"
 
 /** How a step runs and is recorded. */
 export interface StepOptions<A, E> {
@@ -31,6 +35,40 @@ export interface StepOptions<A, E> {
   readonly transactional?: boolean | undefined
 }
 
+/** How a task awaits an event. */
+export interface EventOptions<A> {
+  /**
+   * The schema of the value, which the sender sends as JSON: of Effect, or of a library with Standard Schema. Default: any
+   * JSON value. It must stay able to decode the values that existing tasks have received.
+   */
+  readonly schema?: Schema.ConstraintCodec<A, unknown> | StandardSchemaV1<unknown, A> | undefined
+  /**
+   * Awaits an event for all tasks of a topic (`TaskEngine.sendAll`), such as `order/4711`. The first such wait subscribes the
+   * task: from then on it has each event of this name and topic, and those of the day before, up to 100. Default: an event for
+   * this task alone (`TaskEngine.send`).
+   */
+  readonly topic?: string | undefined
+  /**
+   * How long the task waits, across restarts: as long as it lives by default. An event that is sent later stays for the next
+   * `awaitEvent` of its name.
+   */
+  readonly timeout?: Duration.Input | undefined
+}
+
+/** Children of a task, one for each item. */
+export interface ChildGroup {
+  /** The number of items. */
+  readonly count: number
+  /** How many children may not have ended at the same time. */
+  readonly concurrency: number
+  /** Whether the first failure ends the wait. */
+  readonly failsFast: boolean
+  /** Fails for items whose task cannot be made. It runs before the first child starts. */
+  readonly check: Effect.Effect<void, TaskError>
+  /** Makes the task of an item. */
+  readonly make: (item: number) => Effect.Effect<NewTask, TaskError>
+}
+
 /** Why a task runs its compensations. */
 export type UndoReason = "failed" | "cancelled"
 
@@ -40,6 +78,8 @@ export class CurrentTask extends Context.Service<CurrentTask, {
   readonly id: string
   /** Sets the status message of the task, for people and models. */
   readonly setStatusMessage: (message: string) => Effect.Effect<void>
+  /** Sets a label: see `Task.label`. */
+  readonly label: (name: string, value: string) => Effect.Effect<void, TaskError>
   /** `undo` is the compensation of the step. It also runs if the effect has happened and its value cannot be recorded. */
   readonly step: <A, E, R, E2 = never, R2 = never>(
     name: string,
@@ -48,8 +88,22 @@ export class CurrentTask extends Context.Service<CurrentTask, {
     undo?: (value: A, reason: UndoReason) => Effect.Effect<unknown, E2, R2>
   ) => Effect.Effect<A, E, R | R2>
   readonly sleep: (name: string, duration: Duration.Input) => Effect.Effect<void>
+  /** `Task.awaitEvent` documents it. */
+  readonly awaitEvent: <A = unknown>(name: string, options?: EventOptions<A>) => Effect.Effect<A, EventError>
   readonly compensate: <E, R>(
     undo: (reason: UndoReason) => Effect.Effect<unknown, E, R>
   ) => Effect.Effect<void, never, R>
+  /** `Task.patched`. */
+  readonly patched: (name: string) => Effect.Effect<boolean>
   readonly continueWith: (args: JsonObject) => Effect.Effect<never>
+  /** Starts the child that `make` makes, once, and returns its id. `Task.start` documents it. */
+  readonly start: (
+    name: string,
+    make: Effect.Effect<NewTask, TaskError>,
+    isDetached: boolean
+  ) => Effect.Effect<string, TaskError>
+  /** Waits for the end of a child: `Task.join`. */
+  readonly join: (name: string) => Effect.Effect<TaskEnd>
+  /** Starts children and waits for them: `Task.forEach`. With `failsFast`, its last end is that of the first failure. */
+  readonly forEach: (name: string, group: ChildGroup) => Effect.Effect<ReadonlyArray<TaskEnd>, TaskError>
 }>()("@skein/tasks/CurrentTask") {}

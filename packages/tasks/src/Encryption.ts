@@ -1,11 +1,11 @@
 /**
- * Encryption of the texts that tasks store: arguments, results and errors, questions and answers, results of steps,
+ * Encryption of the texts that tasks store: arguments, results and errors, questions and answers, events, results of steps,
  * status messages. Without a key nothing is encrypted.
  *
  * The algorithm is AES-256-GCM, with keys derived by HKDF-SHA256. Each text is bound to its task and its use: a text
  * that was moved to another task, or from a result to an argument, is not decrypted. The columns by which tasks are
  * found stay readable: ids, tools, pools, owners, capabilities of callers, statuses, progress numbers and times; and
- * also the names of steps and sleeps, the keys of questions, and digests of the addresses of callers without an owner.
+ * also the names of steps, sleeps and events, the keys of questions, and digests of the addresses of callers without an owner.
  *
  * A read of a task whose texts cannot be decrypted fails with the `TaskError` reason `KeyError`. A worker leaves such a
  * task as it is, logs that, and retries: a process with a wrong key changes nothing.

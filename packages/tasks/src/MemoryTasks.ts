@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as References from "effect/References"
 import type { SqlClient } from "effect/sql/SqlClient"
+import { hostname } from "node:os"
 import * as engine from "./internal/engine/engine.ts"
 import type { TaskAdmin } from "./TaskAdmin.ts"
 import type * as TaskEngine from "./TaskEngine.ts"
@@ -29,7 +30,7 @@ const notice = Effect.provideService(
   true
 )
 
-const inMemory = { what: "the tasks of MemoryTasks", remedy: "use PostgresTasks" }
+const inMemory = { what: "the tasks of MemoryTasks", remedy: "use SqliteTasks or PostgresTasks" }
 
 /**
  * The engine, `TaskAdmin`, `TaskSchedules`, and the `SqlClient` for transactional steps: the same database in memory.
@@ -41,6 +42,6 @@ export const layer = (
   options: Options = {}
 ): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | TaskSchedules | SqlClient, TaskError> =>
   Layer.effectDiscard(Effect.andThen(ProcessLocal.report(inMemory), notice)).pipe(
-    Layer.provideMerge(engine.layerSingle(options)),
+    Layer.provideMerge(engine.layerSingle({ ...options, host: hostname(), pid: process.pid })),
     Layer.provideMerge(Layer.orDie(SqliteClient.layer({ filename: ":memory:" })))
   )

@@ -10,15 +10,12 @@
  * const Engine = Layer.unwrap(
  *   Effect.map(Config.Redacted("DATABASE_URL"), (url) => PostgresTasks.layer({ url, runTasks: false })))
  */
-import { resolve } from "@skein/runtime/Options"
 import * as PgClient from "@skein/sql/PgClient"
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import * as Schedule from "effect/Schedule"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { hostname } from "node:os"
@@ -64,7 +61,8 @@ export interface Options extends PgClient.Options, TaskEngine.Options {
  *
  * Fails with `TaskError` `StoreError` if it cannot connect to the database within `connectTimeout` at first, and if a pooler gives each
  * transaction another connection, as PgBouncer does with `pool_mode = transaction`: connect to the server, or to a pool
- * with `pool_mode = session`. When the database cannot be reached later, tasks wait until it can, and the operations of
+ * with `pool_mode = session`. On its connections PostgreSQL reads whole tables only where it has no index
+ * (`enable_seqscan = off`), unless `settings` says otherwise. When the database cannot be reached later, tasks wait until it can, and the operations of
  * `TaskEngine` fail with `StoreError`.
  *
  * @example
@@ -75,24 +73,22 @@ export const layer = (
 ): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | TaskSchedules | SqlClient, TaskError> => {
   const { leaseTimeout = "5 seconds" } = options
   const leaseMs = Duration.toMillis(leaseTimeout)
-  const client = PgClient.layer({
+  const client = PgClient.layerListening({
     ...options,
+    settings: { ...pointQueries, ...options.settings },
     idleInTransactionTimeout: options.idleInTransactionTimeout ?? Duration.millis(leaseMs * 2 / 3)
   })
-  const { connectTimeout } = resolve({ connectTimeout: options.connectTimeout }, {}, { connectTimeout: "10 seconds" })
-  const attempts = connectTimeout / retryPauseMs
-  return Layer.unwrap(Effect.gen(function*() {
-    const client = yield* PgClient.PgClient
-    yield* Effect.mapError(retryConnection(checkListening(client), attempts), storeError)
-    return engine.layerShared({ ...options, leaseMs, host: hostname() }, client)
-  })).pipe(
-    Layer.provideMerge(Layer.effectContext(Effect.mapError(retryConnection(connect(client), attempts), storeError)))
-  )
+  return Layer.unwrap(
+    Effect.map(
+      PgClient.PgClient,
+      (client) => engine.layerShared({ ...options, leaseMs, host: hostname(), pid: process.pid }, client)
+    )
+  ).pipe(Layer.provideMerge(Layer.effectContext(connect(client))))
 }
 
 /**
  * Only `TaskAdmin` and `TaskSchedules`, for a program beside the servers and workers of the database, such as `skein tasks`. It runs no tasks,
- * and is not a worker.
+ * and is not a worker. Its connections have the settings of `layer`.
  *
  * Fails with `TaskError` `StoreError` if it cannot connect, or if the tables have another version.
  *
@@ -103,7 +99,9 @@ export const layer = (
 export const layerAdmin = (options: PgClient.Options): Layer.Layer<TaskAdmin | TaskSchedules, TaskError> =>
   Layer.provide(
     engine.layerAdmin,
-    Layer.effectContext(Effect.mapError(connect(PgClient.layer({ maxConnections: 2, ...options })), storeError))
+    Layer.effectContext(connect(
+      PgClient.layer({ maxConnections: 2, ...options, settings: { ...pointQueries, ...options.settings } })
+    ))
   )
 
 /**
@@ -125,38 +123,14 @@ export const migrate = (
     idleInTransactionTimeout: Duration.infinity,
     ...options
   })
-  return Effect.scoped(Effect.flatMap(
-    Effect.mapError(connect(client), storeError),
-    (context) => Effect.provideContext(sqlStore.migrateTables(dryRun), context)
-  ))
+  return Effect.scoped(
+    Effect.flatMap(connect(client), (context) => Effect.provideContext(sqlStore.migrateTables(dryRun), context))
+  )
 }
 
-/** Milliseconds between two attempts to connect at the start. */
-const retryPauseMs = 500
+// A plan that was made for a small table is used until PostgreSQL knows that the table has grown, a minute later.
+const pointQueries = { enable_seqscan: "off", jit: "off" }
 
-/** Builds the client. A failed attempt leaves nothing behind. */
-const connect = <A, E>(client: Layer.Layer<A, E>): Effect.Effect<Context.Context<A>, E, Scope.Scope> =>
-  Effect.flatMap(
-    Effect.scope,
-    (scope) =>
-      Effect.flatMap(Scope.fork(scope), (attempt) =>
-        Effect.onError(Layer.buildWithScope(client, attempt), (cause) =>
-          Scope.close(attempt, Exit.failCause(cause))))
-  )
-
-/** Retries while the database cannot be reached: it may be restarted at any moment of a start. */
-const retryConnection = <A, R>(
-  effect: Effect.Effect<A, SqlError, R>,
-  attempts: number
-): Effect.Effect<A, SqlError, R> =>
-  Effect.retry(effect, {
-    while: ({ reason }) => reason._tag === "ConnectionError",
-    schedule: Schedule.spaced(retryPauseMs),
-    times: Math.min(Math.floor(attempts), Number.MAX_SAFE_INTEGER)
-  })
-
-/**
- * Fails where notifications do not arrive. It runs before the migrations, whose statements fail less clearly where a
- * pooler gives each transaction another connection.
- */
-const checkListening = ({ listen }: PgClient.Client) => Effect.scoped(listen("skein_start", () => {}, () => {}))
+/** Builds a client. */
+const connect = <A>(client: Layer.Layer<A, SqlError>): Effect.Effect<Context.Context<A>, TaskError, Scope.Scope> =>
+  Effect.mapError(Layer.build(client), storeError)

@@ -13,6 +13,7 @@
  *   Layer.provide(SqlTasks.layer()),
  *   Layer.provide(PgClient.layerConfig({ url: Config.Redacted("DATABASE_URL") })))
  */
+import * as ProcessLocal from "@skein/runtime/ProcessLocal"
 import type { Client } from "@skein/sql/PgClient"
 import { lockFile } from "@skein/sql/SqliteClient"
 import * as Duration from "effect/Duration"
@@ -169,13 +170,19 @@ const checkNotifications = (client: SqlClient, listen: Listen): Effect.Effect<vo
     yield* Queue.take(received)
   })).pipe(Effect.timeoutOrElse({ duration: "10 seconds", orElse: () => Effect.fail(notDelivered()) }))
 
+const ofOneProcess = {
+  what: "the tasks of SqlTasks in SQLite, which one process runs",
+  remedy: "use SqliteTasks with a file of its own, or PostgreSQL"
+}
+
 const single = (sql: SqlClient, { exclusive = true, migrate, runTasks = true, ...options }: Options) =>
   Layer.unwrap(Effect.gen(function*() {
     if (!runTasks) {
       return yield* Effect.fail(invalidOption("runTasks is false: SQLite has one process, which runs the tasks"))
     }
+    yield* ProcessLocal.report(ofOneProcess)
     if (exclusive) yield* lockMain(sql)
-    return engine.layerSingle(options, migrate)
+    return engine.layerSingle({ ...options, host: hostname(), pid: process.pid }, migrate)
   }))
 
 const shared = (sql: SqlClient, options: Options) =>
@@ -190,7 +197,7 @@ const shared = (sql: SqlClient, options: Options) =>
     const leaseMs = Duration.toMillis(leaseTimeout)
     yield* Effect.mapError(checkNotifications(sql, listen), storeError)
     if (runTasks) yield* warnAboutIdleTransactions(sql, leaseMs)
-    return engine.layerShared({ ...options, leaseMs, host: hostname() }, { listen })
+    return engine.layerShared({ ...options, leaseMs, host: hostname(), pid: process.pid }, { listen })
   }))
 
 /**

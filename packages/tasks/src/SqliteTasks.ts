@@ -1,25 +1,33 @@
 /**
- * Durable tasks in a SQLite file, run by one process, without a database server.
+ * Durable tasks in a SQLite file, run by one process or by the workers of one server, without a database server.
  *
  * The process locks the file while it runs, with a second, empty file whose name ends with `-owner`: two processes on
  * one file would run its tasks twice. Other programs may read the file, and change it through `layerAdmin`. Use
- * `PostgresTasks` for several processes that run tasks.
+ * `PostgresTasks` for several machines.
+ *
+ * The workers of `NodeHttp.runMain` share the lock. Any of them runs the tasks, with leases as on PostgreSQL: the tasks of
+ * a worker that exits are continued by the others, at once after an ordinary end, and within 7 seconds after a kill. They
+ * write one after the other: a transactional step of more than 5 seconds may cost a worker its lease.
  *
  * @example
  * McpServer.layer({ name: "bakery", version: "1.0.0" }, report, Tasks.layer()).pipe(
  *   Layer.provide(SqliteTasks.layer({ filename: "tasks.db" })))
  */
 import * as ProcessLocal from "@skein/runtime/ProcessLocal"
+import { Workers } from "@skein/runtime/Workers"
 import * as SqliteClient from "@skein/sql/SqliteClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import { SqlClient } from "effect/sql/SqlClient"
 import { link, open, rm, stat } from "node:fs/promises"
+import { hostname } from "node:os"
 import * as engine from "./internal/engine/engine.ts"
 import { messageOf } from "./internal/base/text.ts"
 import { openError, storeFailure } from "./internal/store/database.ts"
 import * as sqlStore from "./internal/store/sqlStore.ts"
+import type { Carrier } from "./internal/store/sqlStore.ts"
 import type { TaskAdmin } from "./TaskAdmin.ts"
 import type * as TaskEngine from "./TaskEngine.ts"
 import type { TaskError } from "./TaskError.ts"
@@ -41,6 +49,9 @@ export interface Options extends TaskEngine.Options {
    */
   readonly migrate?: boolean | undefined
 }
+
+// How long a program beside a server waits for its transactions: its steps may block it, and so keep one open.
+const lockTimeout = "15 seconds"
 
 /** The client of a file that is prepared first. */
 const clientOf = (
@@ -73,7 +84,8 @@ export const migrate = (
  * Only `TaskAdmin` and `TaskSchedules`, for a program beside the server that has the file, such as `skein tasks`. It runs
  * no tasks. The server notices changes of tasks within `pollInterval`, and those of schedules within a minute.
  *
- * Fails with `TaskError` `StoreError` if the file does not exist, or if its tables have another version.
+ * Fails with `TaskError` `StoreError` if the file does not exist, or if its tables have another version. A change waits up
+ * to 15 seconds for a transaction of the server, and then fails with it too.
  *
  * @example
  * const pauseBaking = Effect.flatMap(TaskAdmin, ({ pause }) => pause("bake")).pipe(
@@ -82,7 +94,7 @@ export const migrate = (
 export const layerAdmin = (
   { filename }: Pick<Options, "filename">
 ): Layer.Layer<TaskAdmin | TaskSchedules, TaskError> =>
-  Layer.provide(engine.layerAdmin, clientOf(checkFile(filename), { filename }))
+  Layer.provide(engine.layerAdmin, clientOf(checkFile(filename), { filename, lockTimeout }))
 
 /**
  * Copies the file to a new one, also while its server runs: the copy has all tables as they are at one moment, those of
@@ -138,14 +150,27 @@ const checkFile = (filename: string): Effect.Effect<void, TaskError> =>
     })
   })
 
-const ofOneProcess = { what: "the tasks of SqliteTasks, whose file one process owns", remedy: "use PostgresTasks" }
+const inMemory = { what: "the tasks of SqliteTasks in memory", remedy: "use a file, or PostgresTasks" }
+
+// The lease of a worker, in milliseconds.
+const leaseMs = 5_000
+
+/** The topic of the notices between the workers that share a file. */
+const topicOf = (filename: string): string => `tasks ${filename}`
+
+/** Carries the notices of tasks between the workers of a server, through their primary process. */
+const carrierOf = (workers: Workers["Service"], filename: string): Carrier => ({
+  send: (channel, payload) => workers.tell(`${topicOf(filename)} ${channel}`, payload),
+  listen: (channel, onPayload) =>
+    workers.answer(`${topicOf(filename)} ${channel}`, (payload) => Effect.sync(() => onPayload(payload as string)))
+})
 
 /**
  * The engine, `TaskAdmin`, `TaskSchedules`, and the `SqlClient` for transactional steps: their tables are in the same file as those of
  * the engine.
  *
- * Fails with `TaskError` `FileLocked` if another process, or another layer in this process, runs its tasks, and with
- * `StoreError` if the file cannot be opened.
+ * Fails with `TaskError` `FileLocked` if another process, or another layer in this process, runs its tasks, unless it is
+ * a worker of the same kind, and with `StoreError` if the file cannot be opened.
  *
  * @example
  * const Engine = SqliteTasks.layer({ filename: "tasks.db", synchronous: "full" })
@@ -153,7 +178,18 @@ const ofOneProcess = { what: "the tasks of SqliteTasks, whose file one process o
 export const layer = (
   { filename, migrate, synchronous, ...options }: Options
 ): Layer.Layer<TaskEngine.TaskEngine | TaskAdmin | TaskSchedules | SqlClient, TaskError> =>
-  Layer.provideMerge(
-    engine.layerSingle(options, migrate),
-    clientOf(ProcessLocal.report(ofOneProcess), { filename, synchronous, exclusive: true })
-  )
+  Layer.unwrap(Effect.map(Effect.serviceOption(Workers), (found) => {
+    const workers = Option.getOrUndefined(found)
+    const isInMemory = SqliteClient.isInMemory(filename)
+    if (workers === undefined || isInMemory) {
+      return Layer.provideMerge(
+        engine.layerSingle({ ...options, host: hostname(), pid: process.pid }, migrate),
+        clientOf(isInMemory ? ProcessLocal.report(inMemory) : Effect.void, { filename, synchronous, exclusive: true })
+      )
+    }
+    const host = `${hostname()}, worker ${workers.number}`
+    return Layer.provideMerge(
+      engine.layerBetween({ ...options, migrate, host, pid: process.pid, leaseMs }, carrierOf(workers, filename)),
+      clientOf(Effect.void, { filename, synchronous, shared: true })
+    )
+  }))

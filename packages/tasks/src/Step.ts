@@ -2,7 +2,7 @@
  * Steps, durable sleeps and compensations: the parts of a task that must not run twice.
  *
  * The handler of a task may run many times: it starts from its beginning after its process has ended, and after each
- * question and each long sleep. A step that has ended does not run again: its result is recorded under its name. So
+ * question, event and long sleep. A step that has ended does not run again: its result is recorded under its name. So
  * every effect on the outside world must be in a step. Code between steps should be fast, and do the same in each run.
  *
  * - The name of a step is unique in its task. In a loop, each iteration needs its own name (`charge/${order}`). Two
@@ -10,8 +10,9 @@
  * - A step runs *at least* once: a process may end after the step has acted and before its result is recorded.
  *   `execute` receives an idempotency key, which is the same in each attempt of this step in this task, and differs
  *   from all others. A step that does nothing but SQL can be `transactional`, and runs exactly once.
- * - A step must not contain another step, a sleep, a compensation or a question: each of them is a defect there.
- * - `Effect.timeout` around a question or a sleep ends with the process. For a durable limit, use the question's own
+ * - A step must not contain another step, a sleep, a compensation, a question or `Task.awaitEvent`: each of them is a defect
+ *   there.
+ * - `Effect.timeout` around a question, an event or a sleep ends with the process. For a durable limit, use its own
  *   `timeout`, or race it with `Step.sleep`.
  *
  * @example

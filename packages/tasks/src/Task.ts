@@ -39,15 +39,24 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Struct from "effect/Struct"
-import { CurrentTask } from "./CurrentTask.ts"
+import { CurrentTask, type EventOptions } from "./CurrentTask.ts"
+import type { Child, ForEachOptions, StartOptions, ValueOf } from "./internal/base/child.ts"
+import * as childTasks from "./internal/engine/childTasks.ts"
 import { toEffect } from "./internal/engine/taskContext.ts"
 import { TaskRequestContext } from "./internal/engine/taskRequest.ts"
 import { type PreparedCell, preparedOf, Preparing, withPrepared } from "./internal/protocol/beforeTask.ts"
 import { Durable, Prepares, TaskPolicyAnnotation, type ToolPolicyOptions } from "./internal/protocol/policy.ts"
+import * as startedTask from "./internal/protocol/startedTask.ts"
+import type { Handle, SubmitOptions } from "./internal/protocol/startedTask.ts"
 import { hasTasks } from "./internal/protocol/taskService.ts"
 import type { TaskContext } from "./TaskContext.ts"
+import type { TaskEngine } from "./TaskEngine.ts"
+import type { EventError, TaskError } from "./TaskError.ts"
 
+export type { EventOptions } from "./CurrentTask.ts"
 export type { ToolPolicyOptions } from "./internal/protocol/policy.ts"
+export type { Child, ForEachOptions, StartOptions, ValueOf } from "./internal/base/child.ts"
+export type { Handle, SubmitOptions } from "./internal/protocol/startedTask.ts"
 
 /** The options of a task: those of a tool, and those for its tasks. */
 export interface Options<Input extends Tool.AnySchema, Output extends Tool.AnySchema>
@@ -77,6 +86,7 @@ export interface Options<Input extends Tool.AnySchema, Output extends Tool.AnySc
 const policyKeys = [
   "inputFrom",
   "asTask",
+  "labels",
   "concurrency",
   "limits",
   "maxTtl",
@@ -367,6 +377,100 @@ const withCurrentTask = <Input, A, E, R>(
       ? Effect.provideService(body(input), CurrentTask, request.task)
       : Effect.die(missingTasksLayer))
 
+/**
+ * Starts a task from your own code: a script, a webhook, another part of a server. The arguments have the type of `input`
+ * and are encoded by it; the options of the task (`ttl`, `limits`, `pool`, …) and those of `Tasks.layer` apply. The task is
+ * stored when this succeeds, and runs even if this process ends.
+ *
+ * - Fails with `InvalidArguments`, `LimitExceeded` or `NotStarted` before anything is stored.
+ * - `await` of the handle returns the structured content that `output` decodes, or the text of a task without `output`.
+ * - Its questions fail, unless its `inputFrom` is `"anyone"`.
+ * - In a process without a server of the task, its own options apply, and the defaults of `Tasks.layer`. There, a task of
+ *   `layerPrepared` cannot be prepared, and fails when it runs.
+ * - A schema of another library (`z.object({ … })`) cannot encode. The arguments are sent as their JSON, which must be valid
+ *   for it, and the value is the JSON of the content.
+ *
+ * @example
+ * const total = Effect.gen(function*() {
+ *   const handle = yield* Task.submit(report, { customer: 7 }, { key: "report/7" })
+ *   return (yield* handle.await).total
+ * })
+ */
+export const submit: <Name extends string, Input, Output>(
+  task: Tool.Tool<Name, Input, Output>,
+  args: NoInfer<Input>,
+  options?: SubmitOptions
+) => Effect.Effect<Handle<ValueOf<Output>>, TaskError, TaskEngine> = startedTask.submit
+
+/**
+ * Starts a child task from the body of a task: once, also if the body runs again or its process ends in between. The
+ * arguments, the value and the options are those of `submit`. The child has the owner, the principal and the trace of its
+ * parent, and counts for the limits of its tool, and not for those of its owner.
+ *
+ * - `key` is the name of the child in its parent: unique, and the same in each run. Two children with one name are a defect.
+ * - A child that has not ended when its parent ends, in whatever way, is cancelled before the compensations of the parent
+ *   run. With `detached: true` it continues.
+ * - Fails with `InvalidArguments`, or with the recorded `LimitExceeded` or `NotStarted`.
+ * - It is a defect in a step and in a compensation.
+ *
+ * @example
+ * const both = Effect.gen(function*() {
+ *   const eu = yield* Task.start(report, { region: "eu" }, { key: "eu" })
+ *   const us = yield* Task.start(report, { region: "us" }, { key: "us" })
+ *   return yield* Effect.all([Task.join(eu), Task.join(us)], { concurrency: "unbounded" })
+ * })
+ */
+export const start: <Name extends string, Input, Output>(
+  task: Tool.Tool<Name, Input, Output>,
+  args: NoInfer<Input>,
+  options?: StartOptions
+) => Effect.Effect<Child<ValueOf<Output>>, TaskError, CurrentTask> = childTasks.start
+
+/**
+ * Waits for the end of a child, and returns its value. While all of a task waits it takes no memory and does not count for
+ * `concurrency`. Races keep their winner in each run, as with sleeps. The value is stored in the log of the parent, so keep
+ * it small.
+ *
+ * - Fails with `Failed` if the child has failed, `Cancelled`, or `Expired`: the `ttl` of the child must cover the time until
+ *   it is joined.
+ * - It is a defect in a step and in a compensation.
+ *
+ * @example
+ * const first = Effect.race(Task.join(eu), Task.join(us))
+ */
+export const join: <Value>(child: Child<Value>) => Effect.Effect<Value, TaskError, CurrentTask> = childTasks.join
+
+/**
+ * Starts a child for each item, `concurrency` at a time (100 by default), waits for all of them, and returns their values in
+ * the order of the items. The parent runs only to start further children, and its log has one event for all of them. So
+ * prefer it to `start` and `join` for more than a hundred.
+ *
+ * - At most 10,000 items. More, and arguments that are not valid, fail with `InvalidArguments` before a child starts. The
+ *   items must be the same in each run: take them from a step if they are read from somewhere.
+ * - `onFailure`: with `fail`, the default, the first failure cancels the other children. With `collect` the value of each
+ *   item is a `Result`.
+ * - At a limit on tasks it waits until a child fits.
+ * - The children are cancelled when it is interrupted, and as with `start`.
+ *
+ * @example
+ * const rows = Effect.gen(function*() {
+ *   const results = yield* Task.forEach(figures, customers, { concurrency: 20, onFailure: "collect" })
+ *   return results.filter(Result.isSuccess).map(({ success }) => success)
+ * })
+ */
+export const forEach: {
+  <Name extends string, Input, Output>(
+    task: Tool.Tool<Name, Input, Output>,
+    items: ReadonlyArray<NoInfer<Input>>,
+    options: ForEachOptions & { readonly onFailure: "collect" }
+  ): Effect.Effect<ReadonlyArray<Result.Result<ValueOf<Output>, TaskError>>, TaskError, CurrentTask>
+  <Name extends string, Input, Output>(
+    task: Tool.Tool<Name, Input, Output>,
+    items: ReadonlyArray<NoInfer<Input>>,
+    options?: ForEachOptions & { readonly onFailure?: "fail" | undefined }
+  ): Effect.Effect<ReadonlyArray<ValueOf<Output>>, TaskError, CurrentTask>
+} = childTasks.forEach as never
+
 /** The id of the task. Keep it secret: it may be enough to read the task. */
 export const id: Effect.Effect<string, never, CurrentTask> = /* @__PURE__ */ Effect.map(CurrentTask, ({ id }) => id)
 
@@ -380,6 +484,68 @@ export const id: Effect.Effect<string, never, CurrentTask> = /* @__PURE__ */ Eff
  */
 export const setStatusMessage = (message: string): Effect.Effect<void, never, CurrentTask> =>
   Effect.flatMap(CurrentTask, (task) => task.setStatusMessage(message))
+
+/**
+ * Waits for an event that the application sends with `TaskEngine.send` or `sendAll`, such as a webhook, and returns its value.
+ * No client sees or answers it, and the status of the task stays `working`. The task takes no memory meanwhile.
+ *
+ * - An event that was sent before is received at once. Events with one name are received in the order of sending, each by
+ *   one `awaitEvent`. An event is received once, whatever happens to processes.
+ * - It can race with `Step.sleep`, questions and other events. If it loses, it receives nothing, and an event that is sent
+ *   later stays for the next `awaitEvent`. A race with anything else, such as `Effect.timeout`, may discard an event that
+ *   arrives at that moment: use `timeout`. Branches that wait for the same name at the same time receive its events in any
+ *   order: give them different names if that matters.
+ * - Fails with `EventError`: `Timeout` after the `timeout`, and `InvalidEvent` for a value that does not match the `schema`.
+ *   The task has received such an event, and can wait for the next one.
+ * - It is a defect in a step and in a compensation, and if the name, with the topic, does not have 1 to 512 characters.
+ *
+ * @example
+ * const paid = Task.awaitEvent("paid", {
+ *   topic: `order/${order}`,
+ *   schema: Schema.Struct({ receipt: Schema.String }),
+ *   timeout: "2 days"
+ * })
+ */
+export const awaitEvent = <A = unknown>(
+  name: string,
+  options?: EventOptions<A>
+): Effect.Effect<A, EventError, CurrentTask> => Effect.flatMap(CurrentTask, (task) => task.awaitEvent(name, options))
+
+/**
+ * Sets a label of the task, or changes its value. Operators find tasks by their labels (`TaskFilter.labels`, `skein tasks
+ * list --label`); clients do not see them. They are readable in the store also if tasks are encrypted.
+ *
+ * A task has at most ten labels. A name has 1 to 200 characters, and a value at most 200. Fails with `LimitExceeded` or
+ * `InvalidOption` otherwise, and the labels stay as they are. `labels` of `Task.make` sets labels when the task is created.
+ *
+ * @example
+ * const labelled = Task.label("order", order.id)
+ */
+export const label = (name: string, value: string): Effect.Effect<void, TaskError, CurrentTask> =>
+  Effect.flatMap(CurrentTask, (task) => task.label(name, value))
+
+/**
+ * Whether a task runs with a change of the code. Use it for a change that running tasks must not meet, such as a new step
+ * in front of others: they continue with the code before, and their compensations are found.
+ *
+ * - `true` for a task that comes to this point with nothing recorded behind it, such as each new task. `false` for a task
+ *   that has recorded a step, a sleep or a question behind it, because it began with the code before.
+ * - The log of the task has the decision, under this name, so that it stays the same in each later run. Each change needs
+ *   its own name.
+ * - Call it before parallel branches: it is `false` while another branch has recorded more than this run has reached.
+ * - Remove the code before, and then the call, when all tasks that began with it have ended.
+ * - It is a defect in a step.
+ *
+ * @example
+ * const paying = Task.layer(order, ({ amount }) =>
+ *   Effect.gen(function*() {
+ *     if (yield* Task.patched("audit first")) yield* Step.run("audit", {}, () => audit(amount))
+ *     yield* Step.run("charge", {}, (key) => charge(amount, key))
+ *     return "Paid"
+ *   }))
+ */
+export const patched = (name: string): Effect.Effect<boolean, never, CurrentTask> =>
+  Effect.flatMap(CurrentTask, (task) => task.patched(name))
 
 /**
  * Ends this run of the handler, and starts the handler again from its beginning with other arguments, in the same task:

@@ -4,7 +4,7 @@
  *
  * The rules of `Step` apply. In addition:
  *
- * - The handler starts from its beginning after each question, each long sleep and each change of its process. Its
+ * - The handler starts from its beginning after each question, event, long sleep and each change of its process. Its
  *   context ends then: promises that are pending reject, and `signal` aborts, as `HandlerContext` describes. So a `catch`
  *   around a step, a sleep or a question must not act if `signal.aborted`.
  * - Results of steps are stored as JSON, and need no schema. You receive what JSON makes of them, also in the first run: a
@@ -30,8 +30,10 @@
 import type { Checked, JsonForm } from "@skein/protocol/JsonForm"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { HandlerContext } from "@skein/server/HandlerContext"
+import type * as Tool from "@skein/server/Tool"
 import type * as Duration from "effect/Duration"
-import type { CurrentTask, UndoReason } from "./CurrentTask.ts"
+import type { CurrentTask, EventOptions, UndoReason } from "./CurrentTask.ts"
+import type { Child, ForEachOptions, StartOptions, ValueOf } from "./internal/base/child.ts"
 
 /** The context of an async handler of a task. `R` are the services of its layer that `run` provides to effects. */
 export interface TaskContext<R = never> extends HandlerContext<R | CurrentTask> {
@@ -39,6 +41,8 @@ export interface TaskContext<R = never> extends HandlerContext<R | CurrentTask> 
   readonly taskId: string
   /** Sets the status message of the task, for people and models: see `Task.setStatusMessage`. */
   readonly setStatusMessage: (message: string) => Promise<void>
+  /** Sets a label of the task, by which operators find it: see `Task.label`. Rejects with `TaskError` out of bounds. */
+  readonly label: (name: string, value: string) => Promise<void>
   /**
    * Runs a step, or returns its recorded result: see `Step.run`. The name is unique in the task. Rejects with
    * `VisibleError` or `StepError` if the step throws and its retries are used up.
@@ -64,12 +68,61 @@ export interface TaskContext<R = never> extends HandlerContext<R | CurrentTask> 
   /** Sleeps, across restarts: see `Step.sleep`. */
   readonly sleep: (name: string, duration: Duration.Input) => Promise<void>
   /**
+   * Waits for an event that the application sends with `AsyncTasks.send` or `sendAll`, and resolves with its value: see
+   * `Task.awaitEvent`. Rejects with an `EventError`, whose `reason` is `Timeout` or `InvalidEvent`.
+   *
+   * @example
+   * const { reference } = await awaitEvent("paid", { schema: Payment, timeout: "2 days" })
+   */
+  readonly awaitEvent: <A = unknown>(name: string, options?: EventOptions<A>) => Promise<A>
+  /**
    * Adds a compensation, which runs when the task fails or is cancelled: see `Step.compensate`. It must use the context
    * that it receives, because that of the handler has ended.
    */
   readonly compensate: (undo: Compensation<R>) => Promise<void>
+  /**
+   * Whether this task runs with a change of the code: `false` in a task that has recorded more behind this point, because
+   * it began with the code before: see `Task.patched`.
+   *
+   * @example
+   * if (await patched("audit first")) await step("audit", () => audit(order))
+   */
+  readonly patched: (name: string) => Promise<boolean>
   /** Starts the handler again with other arguments and an empty log: see `Task.continueWith`. It never resolves. */
   readonly continueWith: (args: JsonObject) => Promise<never>
+  /**
+   * Starts a child task, once: see `Task.start`. Rejects with a `TaskError`.
+   *
+   * @example
+   * const eu = await start(report, { region: "eu" }, { key: "eu" })
+   * const { total } = await join(eu)
+   */
+  readonly start: <Input, Output>(
+    task: Tool.Tool<string, Input, Output>,
+    args: NoInfer<Input>,
+    options?: StartOptions
+  ) => Promise<Child<ValueOf<Output>>>
+  /** Waits for the end of a child, and resolves with its value: see `Task.join`. Rejects with a `TaskError`. */
+  readonly join: <Value>(child: Child<Value>) => Promise<Value>
+  /**
+   * Starts a child for each item, and waits for all of them: see `Task.forEach`. With `onFailure: "collect"` the results are
+   * those of `Promise.allSettled`.
+   *
+   * @example
+   * const totals = await forEach(report, regions.map((region) => ({ region })), { concurrency: 20 })
+   */
+  readonly forEach: {
+    <Input, Output>(
+      task: Tool.Tool<string, Input, Output>,
+      items: ReadonlyArray<NoInfer<Input>>,
+      options: ForEachOptions & { readonly onFailure: "collect" }
+    ): Promise<ReadonlyArray<PromiseSettledResult<ValueOf<Output>>>>
+    <Input, Output>(
+      task: Tool.Tool<string, Input, Output>,
+      items: ReadonlyArray<NoInfer<Input>>,
+      options?: ForEachOptions & { readonly onFailure?: "fail" | undefined }
+    ): Promise<ReadonlyArray<ValueOf<Output>>>
+  }
 }
 
 /** Undoes what the handler has done. */

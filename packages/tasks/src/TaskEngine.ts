@@ -1,6 +1,7 @@
 /**
  * The service that stores and runs tasks. Its layers are `MemoryTasks`, `SqliteTasks` and `PostgresTasks`. An
- * application uses it to read and cancel tasks, and to answer their questions, without regard to their owners.
+ * application uses it to read and cancel tasks, to answer their questions and to send them events, without regard to their
+ * owners.
  *
  * @example
  * const cancelOldest = Effect.gen(function*() {
@@ -29,21 +30,24 @@ export interface Options {
   readonly pollInterval?: Duration.Input | undefined
   /**
    * How long an expired task may take to run its compensations: 1 hour by default. Then the engine deletes it with a
-   * log line, even if it has not compensated: for instance because its pool has no workers, or no worker has its tool.
+   * log line, even if it has not compensated: for instance because its pool has no workers, or no worker has its tool. A
+   * task that needs attention (`TaskAdmin`) is kept.
    * Raise it for compensations that wait for people or for other systems.
    */
   readonly undoTimeout?: Duration.Input | undefined
   /**
    * How many tasks a process runs at the same time: 1,000 by default, at least 1. Others wait in the queue, for this process or
-   * another. A task that waits for an answer or a sleep of more than 5 seconds does not count.
+   * another. A task that waits for an answer, an event or a sleep of more than 5 seconds does not count.
    */
   readonly concurrency?: number | undefined
   /**
-   * How many workers may be lost while they run a task, without a step of it that ends in between: 100 by default. A
-   * worker is lost if its process is killed or crashes, or if it does not renew its lease (`PostgresTasks`). With the
-   * next one the task is given up: it starts no further step, its compensations run, and it fails. So a task that ends its
-   * process does not end one process after the other. If as many workers again are lost during the compensations, the
-   * task fails without the rest of them, and the log reports it. Lower it if a crash costs a lot.
+   * After how many lost workers a task is given up, without a step of it that ends in between: 5 by default. A worker is
+   * lost if its process is killed or crashes, or if it does not renew its lease (`PostgresTasks`). A task that is given up
+   * starts no further step, its compensations run, and it fails. So a task that ends its process does not end one process
+   * after the other. From the second loss on, the task waits before it starts again, for a second, and then twice as long
+   * each time, up to a minute. From the third loss on, a worker runs it beside no other task that was lost. If as many
+   * workers again are lost during the compensations, the task fails without the rest of them, and the log reports it.
+   * Raise it for steps that take longer than your processes usually run.
    */
   readonly maxAttempts?: number | undefined
   /**
@@ -58,6 +62,11 @@ export interface Options {
    * gives a process to stop.
    */
   readonly shutdownTimeout?: Duration.Input | undefined
+  /**
+   * The name and version of the program, such as `shop 1.4.2`, which operators see beside the tasks that it runs: up to 512
+   * characters. Default: none.
+   */
+  readonly application?: string | undefined
 }
 
 /** The request of a handler. Requests for input through it become questions of the task. */
@@ -102,6 +111,41 @@ export class TaskEngine extends Context.Service<TaskEngine, {
   /** Answers an open question. The first answer counts. Returns `false` for a question that is not open. */
   readonly answer: (id: string, key: string, answer: JsonObject) => Effect.Effect<boolean, TaskError>
   /**
+   * Sends an event to a task, which receives it with `Task.awaitEvent`: for webhooks, other services and other tasks. It is
+   * stored when this succeeds, also before the task waits for it. No client can send one.
+   *
+   * - `value` is JSON, up to 262,144 bytes. A task has at most 1,000 events that it has not received.
+   * - `key`: an idempotency key. Returns `false`, and sends nothing, if an event with this key was sent to the task before.
+   *   The store has it as long as the task.
+   *
+   * Fails with `UnknownTask`, `AlreadyEnded`, `InvalidEvent` or `TooManyEvents`.
+   *
+   * @example
+   * const paid = engine.send(order.task, "paid", { reference: "4711" }, { key: webhook.id })
+   */
+  readonly send: (
+    id: string,
+    name: string,
+    value: unknown,
+    options?: { readonly key?: string | undefined }
+  ) => Effect.Effect<boolean, TaskError>
+  /**
+   * Sends an event to all tasks that await it with this `topic` (`Task.awaitEvent`), in one transaction, and to those that do
+   * so within a day: the last 100 of a topic and a name are stored for them. Returns the number of tasks that have it now. Use
+   * it where the sender knows an order, for example, and no task ids.
+   *
+   * Bounds, `key` and failures are those of `send`. A task with 1,000 events that it has not received fails it for all.
+   *
+   * @example
+   * const paid = engine.sendAll("paid", "order/4711", { receipt: "R1" }, { key: webhook.id })
+   */
+  readonly sendAll: (
+    name: string,
+    topic: string,
+    value: unknown,
+    options?: { readonly key?: string | undefined }
+  ) => Effect.Effect<number, TaskError>
+  /**
    * Lets a task that has ended expire ten seconds from now instead of at the end of its time to live. It is deleted
    * after its compensations, and counts as retained until then. Does nothing for a task that has not ended.
    */
@@ -121,6 +165,11 @@ export class TaskEngine extends Context.Service<TaskEngine, {
    * Runs tasks with these handlers until the scope closes. Then the runs are interrupted without compensations, and
    * continue elsewhere or later. On an engine that runs no tasks (`PostgresTasks.Options.runTasks`), only
    * `TaskAdmin.check` uses them.
+   *
+   * `tools`: the names of the tools with the pools of their tasks, for `TaskTelemetry`: their counters are 0 from the start.
    */
-  readonly runTasks: (handlers: Handlers) => Effect.Effect<void, never, Scope.Scope>
+  readonly runTasks: (
+    handlers: Handlers,
+    options?: { readonly tools?: ReadonlyArray<Pick<NewTask, "tool" | "pool">> | undefined }
+  ) => Effect.Effect<void, never, Scope.Scope>
 }>()("@skein/tasks/TaskEngine") {}

@@ -48,6 +48,9 @@ export interface Pace {
   readonly rate?: { readonly limit: number; readonly periodMs: number } | undefined
 }
 
+/** Labels of a task, by their names. */
+export type Labels = { readonly [name: string]: string }
+
 /** A task to create. */
 export interface NewTask {
   readonly tool: string
@@ -64,6 +67,11 @@ export interface NewTask {
   readonly key?: string | undefined
   /** The tasks of its tool that count for the same rate (`Pace.rate`), up to 512 characters. Default: those with "". */
   readonly rateKey?: string | undefined
+  /**
+   * Texts by which operators find the task, up to ten: names of 1 to 200 characters, with values of up to 200. They are
+   * readable in the store also if tasks are encrypted. Default: none.
+   */
+  readonly labels?: Labels | undefined
   readonly owner: Owner
   /**
    * The key of the client that submits a task without an owner: its tasks are counted together for `limits.client`. The

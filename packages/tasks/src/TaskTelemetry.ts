@@ -105,7 +105,7 @@ const makeObserver = (context: Context.Context<never>, options: Options): TaskOb
     readsQueue: options.queueMetrics !== false,
     run: (run, body) =>
       Effect.suspend(() => {
-        if (run.isFirst) metrics?.started(run, clock.currentTimeMillisUnsafe() - run.createdAt)
+        if (run.isFirst) metrics?.started(run, run.ageMs)
         return hasSpans ? traceRun(run, body) : body(undefined)
       }),
     attempt: (attempt, effect) =>

@@ -24,13 +24,15 @@ import * as Layer from "effect/Layer"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
 import { TaskBounds } from "./internal/base/bounds.ts"
+import { TaskMaker } from "./internal/engine/childTasks.ts"
 import { awaitStore } from "./internal/engine/engineContext.ts"
 import { TaskRequestContext } from "./internal/engine/taskRequest.ts"
 import { clientArguments } from "./internal/protocol/beforeTask.ts"
 import * as extension from "./internal/protocol/extension.ts"
 import { makeLegacyTasks } from "./internal/legacy/legacyTasks.ts"
 import { resolveSettings, type TasksOptions } from "./internal/protocol/policy.ts"
-import { makeTaskService, TaskService } from "./internal/protocol/taskService.ts"
+import { makeStarted } from "./internal/protocol/startedTask.ts"
+import { makeTaskService, publishService, TaskService } from "./internal/protocol/taskService.ts"
 import { capabilities, handleCall } from "./internal/protocol/taskDecision.ts"
 import { type Handlers, TaskEngine } from "./TaskEngine.ts"
 import type { Outcome } from "./TaskState.ts"
@@ -54,6 +56,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, Catalog 
     const { maxWatchedTasks } = yield* TaskBounds
     const tasks = makeTaskService(yield* TaskEngine, catalog, resolveSettings(options))
     const legacy = makeLegacyTasks(tasks)
+    yield* publishService(tasks)
     return {
       name: "Tasks.layer",
       isSingle: true,
@@ -64,7 +67,10 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, Catalog 
       call: handleCall(tasks, legacy.call),
       listen: extension.subscribe(tasks, maxWatchedTasks),
       running: tasks.running,
-      ready: Effect.andThen(awaitStore(tasks.paceAll), tasks.engine.runTasks(handlersOf(tasks)))
+      ready: Effect.andThen(
+        awaitStore(tasks.paceAll),
+        Effect.suspend(() => tasks.engine.runTasks(handlersOf(tasks), { tools: toolsOf(tasks) }))
+      )
     }
   }))
 
@@ -83,6 +89,13 @@ export const withEngine = <A, E, R, E2, R2>(
 ): Layer.Layer<never, E | E2, R | Exclude<R2 | Catalog | TaskEngine, A | TaskEngine>> =>
   Layer.provide(Layer.mergeAll(layer(options), ...tasks), engine)
 
+/** The tools of a server whose calls become tasks, with their pools. */
+const toolsOf = ({ catalog, policyFor }: TaskService["Service"]) =>
+  catalog.tools.sorted.flatMap(([tool, entry]) => {
+    const policy = policyFor(entry)
+    return policy === undefined ? [] : [{ tool, pool: policy.pool }]
+  })
+
 /** The handlers of a server's tools. A tool that no longer supports tasks still runs the tasks that it has. */
 const handlersOf = (tasks: TaskService["Service"]): Handlers => {
   const base = Context.omit(Tracer.ParentSpan)(requestServices(tasks.catalog)) as Context.Context<never>
@@ -94,7 +107,7 @@ const handlersOf = (tasks: TaskService["Service"]): Handlers => {
 }
 
 const run = (
-  { running }: TaskService["Service"],
+  tasks: TaskService["Service"],
   tool: ToolEntry,
   request: RequestContext,
   base: Context.Context<never>
@@ -104,16 +117,23 @@ const run = (
     exchange.startedAt = monotonicMillis(fiber.getRef(Clock.Clock))
     // A snapshot shows the span that it is in.
     exchange.fiber = fiber as Exchange["fiber"]
-    if (!isCheck(request)) running.add(request)
+    if (!isCheck(request)) tasks.running.add(request)
     return tool.call(clientArguments(request), request)
   }).pipe(
-    Effect.ensuring(Effect.sync(() => running.delete(request))),
+    Effect.ensuring(Effect.sync(() => tasks.running.delete(request))),
     Effect.matchCauseEffect({
       onSuccess: (result) => Effect.succeed<Outcome>({ _tag: "Result", result: { ...result } }),
       onFailure: (cause) => failureOutcome(tool, request, base, cause)
     }),
-    Effect.provideContext(Context.add(isCheck(request) ? quiet(base) : base, McpRequest, request))
+    Effect.provideContext(
+      Context.add(isCheck(request) ? quiet(base) : base, McpRequest, request).pipe(
+        Context.add(TaskMaker, { make: (task, args) => makeStarted(tasks, task, { args, ...callerOf(request) }) })
+      )
+    )
   )
+
+/** The part of the caller of a task that its children have. */
+const callerOf = ({ caller: { principal }, exchange: { traceparent } }: RequestContext) => ({ principal, traceparent })
 
 /** Whether a run only compares the code with the log of its task. */
 const isCheck = (request: RequestContext): boolean => request instanceof TaskRequestContext && request.isCheck

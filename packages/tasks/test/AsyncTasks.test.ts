@@ -1,5 +1,6 @@
 /** Tasks that the application starts, reads and answers, in async functions. */
 import { AsyncServer } from "@skein/server/AsyncServer"
+import { VisibleError } from "@skein/server/HandlerError"
 import * as AsyncTasks from "@skein/tasks/AsyncTasks"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as SqliteTasks from "@skein/tasks/SqliteTasks"
@@ -62,6 +63,56 @@ describe("AsyncTasks", () => {
     expect((await tasks.get(id))?.status).toBe("completed")
     expect((await tasks.start("add", { a: 5, b: 5 }, { key: "order 7" })).id).toBe(id)
     expect((await tasks.list([null])).map((state) => state.id)).toEqual([id])
+  })
+
+  it("finds a task by the labels of its definition and those that it sets, and changes many", async () => {
+    const labelled = Task.async(
+      Task.make("bake", { input: { order: Schema.Int }, labels: ({ args }) => ({ order: String(args["order"]) }) }),
+      async (_, { label, step }) => {
+        await label("stage", "oven")
+        await step("label", () => label("temperature", "200"))
+        return "Baked"
+      }
+    )
+    const tasks = new AsyncTasks.AsyncTasks(memory, [labelled])
+    await serve(tasks)
+    const ids = [(await tasks.start("bake", { order: 7 })).id, (await tasks.start("bake", { order: 8 })).id]
+    for (const id of ids) expect(textOf(await tasks.wait(id))).toBe("Baked")
+    const [found, ...others] = await tasks.admin.list({ labels: { order: "7", stage: "oven" } })
+    expect(others).toEqual([])
+    expect(found).toMatchObject({ state: { id: ids[0] }, labels: { order: "7", stage: "oven", temperature: "200" } })
+    expect(await tasks.admin.count({ labels: { stage: "oven" } })).toEqual([
+      { tool: "bake", status: "completed", count: 2 }
+    ])
+    expect(await tasks.admin.changeMany({ labels: { order: "7" } }, { action: "delete" })).toMatchObject({ changed: 1 })
+    expect((await tasks.admin.list({})).map(({ state }) => state.id)).toEqual([ids[1]])
+  })
+
+  it("submits a task with typed arguments, which starts and joins children", async () => {
+    const half = Task.make("half", { input: { n: Schema.Int }, output: { n: Schema.Int } })
+    const halving = Task.async(half, async ({ n }, { step }) => {
+      if (n % 2 === 1) throw new VisibleError(`${n} is odd`)
+      return { n: await step("half", () => n / 2) }
+    })
+    const all = Task.make("all", {
+      input: { of: Schema.Array(Schema.Int) },
+      output: { halves: Schema.Array(Schema.Int) }
+    })
+    const halvingAll = Task.async(all, async ({ of }, { forEach, join, start }) => {
+      const first = await join(await start(half, { n: 2 }, { key: "first" }))
+      const results = await forEach(half, of.map((n) => ({ n })), { onFailure: "collect" })
+      return { halves: [first.n, ...results.flatMap((each) => each.status === "fulfilled" ? [each.value.n] : [])] }
+    })
+    const tasks = new AsyncTasks.AsyncTasks(memory, [halving, halvingAll])
+    await serve(tasks)
+    const { id, status, wait } = await tasks.submit(all, { of: [4, 5, 6] }, { key: "numbers" })
+    expect(await wait()).toEqual({ halves: [1, 2, 3] })
+    expect((await status())?.status).toBe("completed")
+    expect(await tasks.admin.list({ parent: id })).toHaveLength(4)
+    const odd = await tasks.submit(half, { n: 7 })
+    expect(await reasonOf(odd.wait())).toBe("Failed: 7 is odd")
+    expect(await odd.cancel()).toBe(false)
+    expect(await reasonOf(tasks.submit(half, { n: 0.5 }))).toMatch(/^InvalidArguments: /)
   })
 
   it("answers the question of a task, which has its principal", async () => {

@@ -196,10 +196,16 @@ export class Fake {
       current: {
         id,
         setStatusMessage: (message) => Effect.sync(() => void this.change(id, { statusMessage: message })),
+        label: () => Effect.void,
         step: (name, _options, execute) => execute(`${id}/${name}`),
         sleep: (_name, duration) => Effect.sleep(duration),
+        awaitEvent: () => Effect.die("not in the fake"),
         compensate: () => Effect.void,
-        continueWith: () => Effect.die("not in the fake")
+        patched: () => Effect.succeed(true),
+        continueWith: () => Effect.die("not in the fake"),
+        start: () => Effect.die("not in the fake"),
+        join: () => Effect.die("not in the fake"),
+        forEach: () => Effect.die("not in the fake")
       },
       ask: (method, params, options) =>
         Effect.suspend(() => {
@@ -270,6 +276,8 @@ export class Fake {
         Effect.suspend(() => this.answering),
         this.#look("answer", () => this.answer(id, key, answer))
       ),
+    send: () => Effect.die("not in the fake"),
+    sendAll: () => Effect.die("not in the fake"),
     expireSoon: (id) =>
       this.#look("forget", () => {
         const row = this.find(id)

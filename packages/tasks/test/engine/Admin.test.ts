@@ -8,6 +8,7 @@ import * as PostgresTasks from "@skein/tasks/PostgresTasks"
 import * as Step from "@skein/tasks/Step"
 import { TaskAdmin } from "@skein/tasks/TaskAdmin"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
+import { TaskSchedules } from "@skein/tasks/TaskSchedules"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -25,7 +26,7 @@ const postgres = Layer.unwrap(Effect.map(Effect.suspend(url), (url) => PostgresT
 const memory = MemoryTasks.layer({ pollInterval: 50 })
 const sealed = Layer.provide(memory, Encryption.layer({ keys: ["a key of thirty-two characters, or more"] }))
 
-const stores: ReadonlyArray<readonly [string, Layer.Layer<TaskEngine | TaskAdmin, unknown>]> = [
+const stores: ReadonlyArray<readonly [string, Layer.Layer<TaskEngine | TaskAdmin | TaskSchedules, unknown>]> = [
   ["memory", memory],
   ["encrypted", sealed],
   ...server === undefined ? [] : [["PostgreSQL", postgres] as const]
@@ -140,17 +141,20 @@ for (const [store, layer] of stores) {
       Effect.gen(function*() {
         const admin = yield* TaskAdmin
         yield* work(tools)
-        const { id } = yield* submit("fails")
+        const { id } = yield* submit("fails", { args: { cakes: 7 } })
         yield* ended(id)
         const task = (yield* admin.inspect(id))!
+        expect([task.args, task.outcome]).toEqual([undefined, undefined])
         expect(task.state).toMatchObject({ status: "completed", isError: true })
         expect(task.log).toMatchObject([
           { seq: 1, kind: "step", name: "first", attempt: 1, failed: false, value: undefined },
           { seq: 2, kind: "step", name: "second", attempt: 1, failed: true, value: undefined }
         ])
         expect(task.log.every(({ at, startedAt }) => startedAt! <= at)).toBe(true)
-        const [first] = (yield* admin.inspect(id, { values: true }))!.log
+        const { args, log: [first], outcome } = (yield* admin.inspect(id, { values: true }))!
         expect(JSON.parse(first!.value!)).toEqual({ v: "secret" })
+        expect(args).toEqual({ cakes: 7 })
+        expect(outcome).toMatchObject({ _tag: "Result", result: { isError: true } })
         expect(yield* admin.inspect("unknown")).toBeUndefined()
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
@@ -177,6 +181,51 @@ for (const [store, layer] of stores) {
           statusMessage: "By an operator"
         })
         expect(yield* admin.cancel(sleeps.id)).toBe(false)
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    it.live("does not run a task again that has not ended, or whose compensations run", () =>
+      Effect.gen(function*() {
+        const admin = yield* TaskAdmin
+        yield* work({
+          ...tools,
+          undone: durable(() =>
+            Effect.gen(function*() {
+              yield* Step.run("do", {}, () => Effect.void)
+              yield* Step.compensate(() => Effect.never)
+              yield* Step.sleep("long", "1 day")
+              return ""
+            })
+          )
+        })
+        const refusal = (id: string) => Effect.map(Effect.flip(admin.rerun(id)), ({ reason }) => reason)
+        const { id } = yield* submit("sleeps")
+        expect(yield* refusal(id)).toMatchObject({ _tag: "NotEnded", message: expect.stringContaining("working") })
+        const undone = yield* submit("undone")
+        yield* eventually(admin.inspect(undone.id), (task) => task?.place._tag === "Waiting")
+        expect(yield* admin.cancel(undone.id)).toBe(true)
+        expect(yield* refusal(undone.id)).toMatchObject({
+          _tag: "NotEnded",
+          message: expect.stringContaining("compensations")
+        })
+        expect(yield* admin.list({})).toHaveLength(2)
+      }).pipe(Effect.scoped, Effect.provide(layer)))
+
+    it.live("pauses only a tool that the store knows, if it must be known", () =>
+      Effect.gen(function*() {
+        const admin = yield* TaskAdmin
+        const engine = yield* TaskEngine
+        const { reason } = yield* Effect.flip(admin.pause("fine", { mustBeKnown: true }))
+        expect(reason).toMatchObject({ _tag: "UnknownTool", message: expect.stringContaining("\"fine\"") })
+        expect(yield* admin.tools).toEqual([])
+        yield* submit("fine")
+        yield* engine.pace(new Map([["limited", { concurrency: 1 }]]))
+        const schedules = yield* TaskSchedules
+        yield* schedules.set("nightly", { cron: "0 2 * * *", task: { tool: "scheduled" } })
+        for (const tool of ["fine", "limited", "scheduled"]) {
+          expect(yield* admin.pause(tool, { mustBeKnown: true })).toBe(true)
+        }
+        expect(yield* admin.pause("new")).toBe(true)
+        expect(yield* admin.pause("new", { mustBeKnown: true })).toBe(false)
       }).pipe(Effect.scoped, Effect.provide(layer)))
 
     it.live("runs a task again, from its beginning or from a step with what came before", () =>
@@ -253,8 +302,11 @@ for (const [store, layer] of stores) {
         const listed = yield* admin.list({ hasFailed: true })
         expect(listed.map(({ state }) => [state.id, state.status, state.statusMessage])).toEqual([
           [ids[0], "completed", "Sold out"],
-          [ids[1], "failed", "Internal error"]
+          [ids[1], "failed", expect.stringMatching(/^Internal error, reference [\da-f-]{36}$/)]
         ])
+        const died = (yield* admin.inspect(ids[1]!, { values: true }))!
+        expect(died.outcome).toMatchObject({ _tag: "Error", error: { message: "Internal error" } })
+        expect(died.state.statusMessage).toContain((died.outcome as any).error.data.reference)
         expect((yield* admin.list({ hasFailed: true, tool: "dies" })).map(({ state }) => state.id)).toEqual([ids[1]])
         expect((yield* admin.statistics).tasks).toEqual([
           { tool: "dies", status: "failed", count: 1, errors: 0, declined: 0 },

@@ -106,7 +106,40 @@ const cases: ReadonlyArray<Case> = [
     change: "a step is renamed",
     before: inOrder("a", "b", "nap"),
     after: inOrder("a", "B", "nap"),
-    findings: [{ kind: "skipped", details: [`step "b"`] }]
+    findings: [{ kind: "added", details: [`step "B" before step "b"`] }]
+  },
+  {
+    change: "a step with a value is added in front",
+    before: inOrder("a", "b", "nap"),
+    after: inOrder("new", "a", "b", "nap"),
+    findings: [{ kind: "added", details: [`step "new" before step "a"`, `step "new" before step "b"`] }]
+  },
+  {
+    change: "a step without a value and two sleeps are added in front",
+    before: inOrder("a", "b", "nap"),
+    after: handler(
+      Effect.gen(function*() {
+        yield* Step.run("new", {}, () => did("new"))
+        yield* Step.sleep("short", "1 second")
+        yield* step("a")
+        yield* Step.sleep("long", "1 day")
+        yield* step("b")
+        yield* nap
+      })
+    ),
+    findings: []
+  },
+  {
+    change: "a step is added in front of an open question",
+    before: handler(asks("Sure?")),
+    after: handler(Effect.andThen(step("new"), asks("Sure?"))),
+    findings: []
+  },
+  {
+    change: "a handler fails before a step that is done",
+    before: inOrder("a", "b", "nap"),
+    after: handler(Effect.andThen(step("a"), Effect.fail({ message: "no" }))),
+    findings: [{ kind: "stopped", details: [`step "b", before which the handler fails: a result with isError`] }]
   },
   {
     change: "the sleep at the end is removed",
@@ -236,7 +269,7 @@ describe("a check of the code", () => {
         })
       )
       expect(lines).toEqual([])
-      yield* deploy({ t: inOrder("b", "nap") }, pass(40))
+      yield* deploy({ t: inOrder("nap") }, pass(40))
       expect(lines).toEqual([
         expect.stringMatching(/^a check of the code: at least 3 tasks of the tool t \(.{9}, .{9}, .{9}\) .*: step "a"$/)
       ])

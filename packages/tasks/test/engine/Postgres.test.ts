@@ -1,6 +1,8 @@
 import { describe, it } from "@effect/vitest"
+import * as PgClient from "@skein/sql/PgClient"
 import * as PostgresTasks from "@skein/tasks/PostgresTasks"
 import * as Step from "@skein/tasks/Step"
+import * as Task from "@skein/tasks/Task"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -10,6 +12,7 @@ import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Schema from "effect/Schema"
+import * as Reactivity from "effect/reactivity/Reactivity"
 import * as Scope from "effect/Scope"
 import { SqlClient } from "effect/sql/SqlClient"
 import { afterAll, expect } from "vitest"
@@ -30,6 +33,7 @@ const database = Effect.map(
       yield* Scope.provide(Context.get(context, TaskEngine).runTasks(handlers(tools)), inner)
       return {
         in: <A, E>(effect: Effect.Effect<A, E, TaskEngine | SqlClient>) => Effect.provideContext(effect, context),
+        url,
         sql: Context.get(context, SqlClient),
         stop: Effect.andThen(Scope.close(inner, Exit.void), Scope.close(scope, Exit.void))
       }
@@ -57,6 +61,44 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
         yield* submitter.in(Effect.flatMap(TaskEngine, ({ answer }) => answer(id, question!.key, { reply: "milk" })))
         expect(textOf(yield* Fiber.join(done))).toBe("Tea, milk")
         expect(performance.now() - before).toBeLessThan(10_000)
+      }).pipe(Effect.scoped),
+    120_000
+  )
+
+  it.live(
+    "a notification wakes the task that an event is sent to, on whichever worker",
+    () =>
+      Effect.gen(function*() {
+        const start = yield* database
+        // Without notifications the test would not end.
+        const pollInterval = "10 minutes"
+        const sender = yield* start({}, { runTasks: false, pollInterval })
+        const tools = {
+          order: durable(() =>
+            Effect.gen(function*() {
+              const first = yield* Task.awaitEvent("paid")
+              const second = yield* Task.awaitEvent("shipped", { topic: "order/1" })
+              return `${String(first)}, ${String(second)}`
+            })
+          )
+        }
+        const awaits = (id: string, event: string) =>
+          Effect.repeat(
+            Effect.andThen(
+              Effect.sleep(20),
+              sender.sql`SELECT awaits FROM skein_task_queue WHERE task_id = ${id} AND state = 1`
+            ),
+            { until: ([row]) => row?.["awaits"] === JSON.stringify([event]) }
+          )
+        const worker = yield* start(tools, { pollInterval })
+        const { id } = yield* sender.in(submit("order"))
+        yield* awaits(id, "paid")
+        yield* sender.in(Effect.flatMap(TaskEngine, ({ send }) => send(id, "paid", "paid")))
+        yield* awaits(id, "shipped@order/1")
+        const other = yield* start(tools, { pollInterval })
+        yield* worker.stop
+        yield* sender.in(Effect.flatMap(TaskEngine, ({ sendAll }) => sendAll("shipped", "order/1", "shipped")))
+        expect(textOf(yield* other.in(ended(id)))).toBe("paid, shipped")
       }).pipe(Effect.scoped),
     120_000
   )
@@ -254,6 +296,42 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
       expect(yield* rows).toHaveLength(1)
       yield* Effect.repeat(rows, { until: (rows) => rows.length === 0 })
       expect(yield* submitter.sql`SELECT task_id FROM skein_task_queue`).toEqual([])
+    }).pipe(Effect.scoped), 120_000)
+
+  it.live("reads no whole table of tasks, also with plans that were made for few", () =>
+    Effect.gen(function*() {
+      const start = yield* database
+      const tea = durable(() =>
+        Effect.map(
+          Effect.andThen(Step.run("water", {}, () => Effect.void), ask("milk?")),
+          ({ reply }) => `Tea, ${reply}`
+        )
+      )
+      const run = ({ in: inside }: Effect.Success<ReturnType<typeof start>>) =>
+        inside(Effect.gen(function*() {
+          const { id } = yield* submit("tea")
+          const { questions: [question] } = yield* until(id, ({ questions }) => questions.length > 0)
+          yield* Effect.flatMap(TaskEngine, ({ answer }) => answer(id, question!.key, { reply: "milk" }))
+          expect(textOf(yield* ended(id))).toBe("Tea, milk")
+        }))
+      const first = yield* start({ tea })
+      yield* run(first)
+      yield* first.sql`VACUUM ANALYZE`
+      yield* first.stop
+      // A connection has counted its scans when it has ended.
+      const scans = Effect.scoped(Effect.gen(function*() {
+        const sql = yield* PgClient.make({ url: first.url, maxConnections: 1 }).pipe(Effect.provide(Reactivity.layer))
+        const others = sql`SELECT pid FROM pg_stat_activity
+          WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`
+        while ((yield* others).length > 0) yield* Effect.sleep(20)
+        return yield* sql`SELECT relname, seq_scan FROM pg_stat_user_tables
+          WHERE relname IN ('skein_tasks', 'skein_task_queue', 'skein_task_log', 'skein_task_questions') ORDER BY relname`
+      }))
+      const before = yield* scans
+      const second = yield* start({ tea })
+      for (let count = 0; count < 8; count++) yield* run(second)
+      yield* second.stop
+      expect(yield* scans).toEqual(before)
     }).pipe(Effect.scoped), 120_000)
 
   it.live("the last worker stops without a line in the log", () => {

@@ -221,6 +221,16 @@ describe("HTTP: a call whose client leaves", () => {
       return { at, fake: Context.get(engine, fake.FakeTasks), stop: Scope.close(scope, Exit.void) }
     })
 
+  /** Begins to stop a server. It ends a stream without a call first. */
+  const begin = (at: Parameters<typeof http.open>[0], stop: Effect.Effect<void>) =>
+    Effect.gen(function*() {
+      const idle = yield* http.open(at, { method: "GET", path: "/sse" })
+      yield* idle.next
+      const stopping = yield* Effect.forkChild(stop)
+      yield* idle.ended
+      return stopping
+    })
+
   it.live("2025-11-25 · before it is asked: the call goes on, and the question stays open", () =>
     Effect.scoped(Effect.gen(function*() {
       const gate = Deferred.makeUnsafe<void>()
@@ -247,11 +257,10 @@ describe("HTTP: a call whose client leaves", () => {
   it.live("2026-07-28 · while the server stops: the task is not cancelled", () =>
     Effect.scoped(Effect.gen(function*() {
       const { definition, seen } = tools.gated()
-      const { at, fake, stop } = yield* serve(definition)
+      const { at, fake, stop } = yield* serve(definition, { legacySse: LegacySse.make() })
       const waiting = yield* Effect.forkScoped(http.send(at, http.modern("tools/call", { name: "bake" })))
       yield* until(() => seen.runs === 1)
-      const stopping = yield* Effect.forkChild(stop)
-      yield* Effect.sleep(20)
+      const stopping = yield* begin(at, stop)
       yield* Fiber.interrupt(waiting)
       yield* Fiber.join(stopping)
       expect([...fake.rows.values()].map(({ state: { status } }) => status)).toEqual(["working"])
@@ -269,8 +278,7 @@ describe("HTTP: a call whose client leaves", () => {
       yield* say(call("asking"))
       yield* stream.message
       yield* stream.message
-      const stopping = yield* Effect.forkChild(stop)
-      yield* Effect.sleep(20)
+      const stopping = yield* begin(at, stop)
       stream.leave()
       yield* Fiber.join(stopping)
       const [row] = [...fake.rows.values()]

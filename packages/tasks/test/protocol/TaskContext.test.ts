@@ -58,6 +58,16 @@ const failedUnexpectedly = /^failed: The tool t failed unexpectedly\. The log .*
 /** A handler that only uses its context. */
 const only = (use: (context: TaskContext) => Promise<unknown>) => (_: object, context: TaskContext) => use(context)
 
+it.live("decides once whether a task runs with a change of the code", () =>
+  Effect.gen(function*() {
+    const text = yield* run(only(async ({ patched, step }) => {
+      const first = await patched("audit first")
+      await step("audit", () => "audited")
+      return `${first} ${await patched("audit first")}`
+    }))
+    expect(text).toBe("true true")
+  }))
+
 describe("Task.async", () => {
   it.live("returns data as text, and answers a value without JSON with isError", () =>
     Effect.gen(function*() {

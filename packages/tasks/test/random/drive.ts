@@ -42,6 +42,7 @@ const tables = {
   skein_tasks: "id",
   skein_task_questions: "name",
   skein_task_queue: "state",
+  skein_task_events: "name",
   skein_task_log: "name"
 }
 

@@ -111,7 +111,8 @@ each([pg], (backend) => {
           yield* Deferred.succeed(isAppended, undefined)
           yield* Deferred.await(commit)
         })))
-        yield* Deferred.await(isAppended)
+        // Fails with the transaction, instead of waiting for it.
+        yield* Effect.raceFirst(Deferred.await(isAppended), Fiber.join(appending))
         let isRemoved = false
         const removing = yield* Effect.forkChild(Effect.gen(function*() {
           if (how !== "a removal") yield* b.store.finish(id, completed({}))

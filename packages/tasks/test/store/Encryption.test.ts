@@ -43,12 +43,17 @@ const secretive = (opened: Opened) =>
     yield* store.ask(id, question("answered", { message: "secret question" }))
     yield* store.answer(id, "answered", { content: "secret answer" })
     yield* store.ask(id, question("open", { message: "secret question" }))
+    yield* store.send(id, "paid", "secret event")
     return id
   })
 
 const rows = (sql: SqlClient.SqlClient) =>
   Effect.map(
-    Effect.all([sql`SELECT * FROM skein_tasks`, sql`SELECT * FROM skein_task_questions`]),
+    Effect.all([
+      sql`SELECT * FROM skein_tasks`,
+      sql`SELECT * FROM skein_task_questions`,
+      sql`SELECT * FROM skein_task_events`
+    ]),
     (tables) => JSON.stringify(tables)
   )
 
@@ -56,7 +61,8 @@ const whole = (opened: Opened, id: string) =>
   Effect.all({
     state: stateOf(opened, id),
     work: opened.store.load(id),
-    answer: opened.store.ask(id, question("answered"))
+    answer: opened.store.ask(id, question("answered")),
+    event: opened.store.readEvent(id, 2)
   })
 
 const reasonOf = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
@@ -68,7 +74,7 @@ describe("encryption", () => {
       const { sql, store } = yield* database
       const plain = yield* store()
       const plainId = yield* secretive(plain)
-      expect((yield* rows(sql)).split("secret").length - 1).toBe(6)
+      expect((yield* rows(sql)).split("secret").length - 1).toBe(7)
       yield* plain.store.remove([plainId])
 
       const opened = yield* store({ keys: [a] })
@@ -82,7 +88,8 @@ describe("encryption", () => {
           questions: [question("open", { message: "secret question" })]
         },
         work: { args: { word: "secret" } },
-        answer: { content: "secret answer" }
+        answer: { content: "secret answer" },
+        event: "\"secret event\""
       })
       const [over] = yield* opened.store.list(["ada"], undefined, 10).pipe(
         Effect.map((tasks) => tasks.filter(({ status }) => status === "completed"))

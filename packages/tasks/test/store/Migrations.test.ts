@@ -22,7 +22,10 @@ each([file, pg], (backend) => {
       expect(yield* stateOf(second, task.id)).toEqual(task)
       expect(yield* second.sql`SELECT version FROM skein_task_versions ORDER BY version`).toEqual([
         { version: 1 },
-        { version: 2 }
+        { version: 2 },
+        { version: 3 },
+        { version: 4 },
+        { version: 5 }
       ])
     }))
 
@@ -33,7 +36,7 @@ each([file, pg], (backend) => {
       yield* sql`INSERT INTO skein_task_versions (version) VALUES (99)`
       expect(yield* Effect.flip(client)).toMatchObject({
         reason: { _tag: "StoreError" },
-        message: "the task tables have version 99, and this program supports 2: a later version created them"
+        message: "the task tables have version 99, and this program supports 5: a later version created them"
       })
     }))
 })
@@ -48,6 +51,10 @@ each(all, (backend) => {
         [
           "skein_tasks_owner",
           "SELECT id FROM skein_tasks WHERE owner = 'a' AND (created_at, id) < (5, 'x') ORDER BY created_at DESC, id DESC LIMIT 5"
+        ],
+        [
+          "skein_tasks_created",
+          "SELECT tool FROM skein_tasks WHERE tool = 'x' ORDER BY created_at DESC, id DESC LIMIT 5"
         ],
         [
           "skein_tasks_expiry",

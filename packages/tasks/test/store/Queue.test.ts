@@ -74,7 +74,7 @@ each(all, (backend) => {
       // Rolled back with the transaction of a step.
       yield* Effect.exit(sql.withTransaction(Effect.andThen(store.append(id, event(3)), Effect.fail("no"))))
       expect(yield* store.readLog(id)).toHaveLength(2)
-      expect(yield* store.append("A".repeat(32), event(1))).toBe("settled")
+      expect(yield* store.append("A".repeat(32), event(1))).toBe("refused")
     }))
 
   it.effect("a settled task takes no more events, and a cancelled one does until it is settled", () =>
@@ -83,12 +83,12 @@ each(all, (backend) => {
       const { store } = opened
       const { id } = yield* insert(opened)
       yield* store.finish(id, completed({}))
-      expect(yield* store.append(id, event(1))).toBe("settled")
+      expect(yield* store.append(id, event(1))).toBe("refused")
       const { id: cancelled } = yield* insert(opened)
       yield* store.finish(cancelled, { status: "cancelled" })
       expect(yield* store.append(cancelled, event(1))).toBe("appended")
       yield* store.settle(cancelled)
-      expect(yield* store.append(cancelled, event(2))).toBe("settled")
+      expect(yield* store.append(cancelled, event(2))).toBe("refused")
     }))
 
   it.effect("ends a task only if no other worker has continued it", () =>
@@ -98,13 +98,13 @@ each(all, (backend) => {
       const { id } = yield* insert(opened)
       yield* store.append(id, event(1))
       yield* store.append(id, event(2))
-      expect(yield* store.finish(id, completed({}), 2)).toBe(false)
+      expect(yield* store.finish(id, completed({}), { nextSeq: 2 })).toBe(false)
       expect((yield* store.get(id))?.status).toBe("working")
-      expect(yield* store.finish(id, completed({}), 3)).toBe(true)
+      expect(yield* store.finish(id, completed({}), { nextSeq: 3 })).toBe(true)
       // A cancellation does not depend on the log.
       const { id: other } = yield* insert(opened)
       yield* store.append(other, event(1))
-      expect(yield* store.finish(other, { status: "cancelled" }, 1)).toBe(true)
+      expect(yield* store.finish(other, { status: "cancelled" }, { nextSeq: 1 })).toBe(true)
     }))
 
   it.effect("suspends a run only if nothing has been signalled, and only for its worker", () =>
@@ -114,17 +114,17 @@ each(all, (backend) => {
       const { id } = yield* insert(opened)
       yield* store.ask(id, question("k"))
       yield* store.claim("w1", undefined, 1)
-      expect(yield* store.suspend(id, "w2", 0, Infinity)).toBe(false)
-      expect(yield* store.suspend(id, "w1", 1, Infinity)).toBe(false)
+      expect(yield* store.suspend(id, "w2", 0, Infinity, { nextSeq: 1 })).toBe(false)
+      expect(yield* store.suspend(id, "w1", 1, Infinity, { nextSeq: 1 })).toBe(false)
       // Answered just before.
       yield* store.answer(id, "k", {})
       expect(yield* rowOf(opened, id)).toMatchObject({ state: 2, worker: "w1", signals: 1 })
-      expect(yield* store.suspend(id, "w1", 0, Infinity)).toBe(false)
-      expect(yield* store.readSignals(id)).toEqual({ signals: 1, worker: "w1", isCancelled: false })
+      expect(yield* store.suspend(id, "w1", 0, Infinity, { nextSeq: 1 })).toBe(false)
+      expect(yield* store.readSignals(id)).toEqual({ signals: 1, worker: "w1", isCancelled: false, lastSeq: 0 })
       expect(yield* store.findSignals("w1")).toEqual(new Map([[id, 1]]))
-      expect(yield* store.suspend(id, "w1", 1, Infinity)).toBe(true)
+      expect(yield* store.suspend(id, "w1", 1, Infinity, { nextSeq: 1 })).toBe(true)
       expect(yield* rowOf(opened, id)).toMatchObject({ state: 1, worker: null })
-      expect(yield* store.suspend(id, "w1", 1, Infinity)).toBe(false)
+      expect(yield* store.suspend(id, "w1", 1, Infinity, { nextSeq: 1 })).toBe(false)
       expect(yield* store.claim("w1", undefined, 1)).toEqual([])
     }))
 
@@ -137,7 +137,7 @@ each(all, (backend) => {
           const { id } = yield* insert(opened)
           yield* store.ask(id, question("k"))
           yield* store.claim("w1", undefined, 1)
-          expect(yield* store.suspend(id, "w1", 0, wakeAt)).toBe(true)
+          expect(yield* store.suspend(id, "w1", 0, wakeAt, { nextSeq: 1 })).toBe(true)
           return id
         })
       const answered = yield* suspended(Infinity)
@@ -150,7 +150,7 @@ each(all, (backend) => {
       expect(yield* store.claim("w1", undefined, 10)).toMatchObject([{ id: answered, signals: 1, isFirst: false }])
       yield* store.finish(cancelled, { status: "cancelled" })
       expect(yield* store.claim("w1", undefined, 10)).toMatchObject([{ id: cancelled, signals: 1 }])
-      expect(yield* store.readSignals(cancelled)).toEqual({ signals: 1, worker: "w1", isCancelled: true })
+      expect(yield* store.readSignals(cancelled)).toEqual({ signals: 1, worker: "w1", isCancelled: true, lastSeq: 0 })
       yield* TestClock.adjust(999)
       expect((yield* store.wake).count).toBe(0)
       yield* TestClock.adjust(1)
@@ -184,7 +184,8 @@ each(all, (backend) => {
       const opened = yield* fresh(backend)
       const { store } = opened
       const { id } = yield* insert(opened)
-      const attempts = Effect.map(store.claim("w1", undefined, 1), ([claim]) => claim?.attempts)
+      const claimed = Effect.map(store.claim("w1", undefined, 1), ([claim]) => claim?.attempts)
+      const attempts = Effect.andThen(TestClock.adjust("1 minute"), Effect.andThen(store.wake, claimed))
       expect(yield* attempts).toBe(0)
       for (const expected of [1, 2, 3]) {
         yield* store.takeBackAll
@@ -194,8 +195,7 @@ each(all, (backend) => {
       yield* store.takeBackAll
       expect(yield* attempts).toBe(1)
       // A run that is suspended has made progress.
-      yield* store.suspend(id, "w1", 0, 0)
-      yield* store.wake
+      yield* store.suspend(id, "w1", 0, 0, { nextSeq: 2 })
       expect(yield* attempts).toBe(0)
     }))
 
@@ -270,7 +270,7 @@ each([pg], (backend) => {
       Effect.gen(function*() {
         const opened = yield* Effect.flatten(backend.database)
         const { store } = opened
-        const options = { host: "here", pools: ["default"] }
+        const options = { host: "here", pid: 1, application: "", pools: ["default"] }
         for (const worker of ["short", "long", "next"]) yield* store.register(worker, { ...options, leaseMs: 60_000 })
         const [one, other] = [(yield* insert(opened)).id, (yield* insert(opened)).id]
         expect(yield* store.claim("short", undefined, 1)).toHaveLength(1)

@@ -79,7 +79,13 @@ export const tables = [
   "skein_task_workers",
   "skein_task_tools",
   "skein_task_starts",
-  "skein_task_schedules"
+  "skein_task_schedules",
+  "skein_task_events",
+  "skein_task_topics",
+  "skein_task_topic_events",
+  "skein_task_notes",
+  "skein_task_labels",
+  "skein_task_children"
 ] as const
 
 let used: Promise<string> | undefined

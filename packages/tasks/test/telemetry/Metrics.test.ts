@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { expect } from "vitest"
-import { ask, durable, ended, pass, plain, settled, submit, until, work } from "../engine/kit.ts"
+import { ask, durable, ended, handlers, pass, plain, settled, submit, until, work } from "../engine/kit.ts"
 import { makeRegistry, observed } from "./kit.ts"
 
 const tools = {
@@ -55,6 +55,34 @@ describe("metrics of tasks", () => {
       )
       expect(duration!.state).toMatchObject({ sum: 3 })
       expect(duration!.attributes).toMatchObject({ unit: "s" })
+    }).pipe(Effect.scoped, Effect.provide(observed({ to: layer })))
+  })
+
+  it.effect("begin with 0: Prometheus sees no increase in a counter that begins with 1", () => {
+    const { all, layer } = makeRegistry()
+    return Effect.gen(function*() {
+      for (const name of ["worker.lost_leases", "store.outages"]) {
+        expect(all(name)).toEqual({ "": 0 })
+      }
+      expect(all("worker.stall.duration")).toEqual({})
+      const { runTasks } = yield* TaskEngine
+      yield* runTasks(handlers(tools), { tools: [{ tool: "brew", pool: "big" }] })
+      expect(all("submissions")).toEqual({ "brew big": 0 })
+      expect(all("takeovers")).toEqual({ "brew big": 0 })
+      const outcomes = ["completed", "declined", "tool_error", "failed", "cancelled", "given_up"]
+      expect(all("ends")).toEqual(Object.fromEntries(outcomes.map((outcome) => [`brew big ${outcome}`, 0])))
+
+      const { id } = yield* submit("brew")
+      expect(all("ends")["brew default failed"]).toBe(0)
+      yield* pass(4)
+      yield* ended(id)
+      expect(all("step.attempts")).toEqual(Object.fromEntries(
+        ["ok", "error", "defect", "interrupted"].flatMap((outcome) =>
+          ["false", "true"].map((
+            retry
+          ) => [`brew boil ${outcome} ${retry}`, outcome === "ok" && retry === "false" ? 1 : 0])
+        )
+      ))
     }).pipe(Effect.scoped, Effect.provide(observed({ to: layer })))
   })
 

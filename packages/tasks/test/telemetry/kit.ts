@@ -14,14 +14,19 @@ export const makeRegistry = () => {
   const context = Effect.runSync(Effect.provideService(Effect.context<never>(), Metric.MetricRegistry, registry))
   const read = () => Metric.snapshotUnsafe(context)
   /** The values of a metric by its attributes: the value of a counter or gauge, the count of a histogram. */
-  const values = (name: string): Record<string, number> =>
+  const all = (name: string): Record<string, number> =>
     Object.fromEntries(
       read().filter(({ id }) => id === `mcp.server.task.${name}`).map(({ attributes, state }) => [
         Object.entries(attributes ?? {}).filter(([key]) => key !== "unit").map(([, value]) => value).join(" "),
         Number("value" in state ? state.value : (state as { readonly count: number | bigint }).count)
       ])
     )
-  return { layer: Layer.succeed(Metric.MetricRegistry, registry), read, values }
+  /** Those without counters that are 0. */
+  const values = (name: string): Record<string, number> => {
+    const isCounter = read().some(({ id, type }) => id === `mcp.server.task.${name}` && type === "Counter")
+    return Object.fromEntries(Object.entries(all(name)).filter(([, value]) => !isCounter || value > 0))
+  }
+  return { layer: Layer.succeed(Metric.MetricRegistry, registry), all, read, values }
 }
 
 /** A tracer that stores its spans. */

@@ -14,6 +14,8 @@ export const defaults = {
   maxCheckedTasks: 1000,
   /** How many tasks of each tool it replays. */
   maxCheckedTasksPerTool: 20,
+  /** How many items `Task.forEach` has, at most. */
+  maxForEachItems: 10_000,
   /** How many tasks one `subscriptions/listen` may watch. */
   maxWatchedTasks: 100,
   /** How many pairs of a tool and a pool have metrics of their own. */

@@ -2,6 +2,7 @@
  * Short texts about a task: status messages, failure messages, and ids for the log.
  */
 import { isObject } from "@skein/protocol/JsonRpc"
+import * as MetaKey from "@skein/protocol/MetaKey"
 import { clip, cut, printable } from "@skein/protocol/Text"
 import type { Outcome, State } from "../../TaskState.ts"
 
@@ -41,13 +42,26 @@ export const isErrorResult = (outcome: Outcome): boolean =>
   outcome._tag === "Result" && outcome.result["isError"] === true
 
 /**
- * The reason for a failure, in one line: listings have no outcomes. `undefined` for a success, and for a failure
- * without a text.
+ * The reason for a failure, in one line, with the reference of a defect: listings have no outcomes. `undefined` for a
+ * success, and for a failure without a text.
  */
 export const failureMessage = (outcome: Outcome): string | undefined => {
-  if (outcome._tag === "Error") return truncateLine(outcome.error.message)
+  if (outcome._tag === "Error") {
+    const { code, data, message } = outcome.error
+    return withReference(
+      truncateLine(message),
+      code === internalError && isObject(data) ? data["reference"] : undefined
+    )
+  }
   if (!isErrorResult(outcome)) return undefined
-  const { content } = outcome.result
+  const { _meta, content } = outcome.result
   const text: unknown = Array.isArray(content) && isObject(content[0]) ? content[0]["text"] : undefined
-  return typeof text === "string" ? cut(text, maxFailureChars) : undefined
+  const reference = isObject(_meta) ? _meta[MetaKey.reference] : undefined
+  return typeof text === "string" ? withReference(cut(text, maxFailureChars), reference) : undefined
 }
+
+const internalError = -32603
+
+/** Adds the reference under which the log has the cause, unless the text has it. */
+const withReference = (text: string, reference: unknown): string =>
+  typeof reference !== "string" || text.includes(reference) ? text : `${text}, reference ${clip(reference)}`

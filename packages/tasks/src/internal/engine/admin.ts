@@ -2,19 +2,46 @@
  * The service of an operator on a store.
  */
 import * as Effect from "effect/Effect"
-import type { LoggedEvent, TaskAdmin } from "../../TaskAdmin.ts"
-import type { TaskError } from "../../TaskError.ts"
+import { clip } from "@skein/protocol/Text"
+import type { ListedTask, LoggedEvent, TaskAdmin, TaskPlace } from "../../TaskAdmin.ts"
+import { NotEnded, TaskError, UnknownTool } from "../../TaskError.ts"
+import { isFinal } from "../../TaskState.ts"
 import { toPageSize } from "../base/bounds.ts"
-import type { LogEntry, TaskStore } from "../store/store.ts"
+import type { LogEntry, Note, TaskStore } from "../store/store.ts"
+import { makeBulk, type RerunOptions } from "./bulk.ts"
 import { checkCode } from "./codeCheck.ts"
 import type { EngineContext } from "./engineContext.ts"
 
 /** The unsettled tasks that a check reads, by default. */
 const checkedTasks = 1000
 
-/** The associated data of the record of a step. */
+/** How often the decision of an operator is appended to a log that grows meanwhile. */
+const maxAppends = 10
+
+/** The associated data of a record. */
 const associatedData = (id: string, { attempt, kind, name }: LogEntry): string =>
-  kind === "once" ? `${id}/once/${name}` : `${id}/step/${attempt}/${name}`
+  kind === "once" ? `${id}/once/${name}` : `${id}/${kind}/${attempt}/${name}`
+
+/** The events of the end of a task, which a new task does not have. */
+const ofEnd: ReadonlySet<LogEntry["kind"]> = new Set(["undo", "giveUp", "stopped", "settled"])
+
+/** An operator without the key sees a task without its records. */
+const readable = <A>(record: Effect.Effect<A, TaskError>): Effect.Effect<A | undefined, TaskError> =>
+  Effect.catchIf(record, ({ reason }) => reason._tag === "KeyError", () => Effect.undefined)
+
+/** Fails unless a task can run again. */
+const checkEnded = ({ place, state }: ListedTask): Effect.Effect<void, TaskError> => {
+  if (isFinal(state) && place._tag === "Settled") return Effect.void
+  const message = isFinal(state)
+    ? "the compensations of the task have not ended: run it again when they have"
+    : `the task has not ended, its status is ${state.status}: cancel it, or wait for its end`
+  return Effect.fail(new TaskError({ reason: new NotEnded({ message }) }))
+}
+
+const unknownTool = (tool: string) =>
+  new TaskError({
+    reason: new UnknownTool({ message: `the store has no task, limit or schedule of the tool "${clip(tool)}"` })
+  })
 
 /** Makes the service. A check compares the tasks of `pools` with the handlers of `engine`, in a process that has one. */
 export const makeAdmin = (
@@ -24,11 +51,9 @@ export const makeAdmin = (
 ): TaskAdmin["Service"] => {
   const toEvent = (id: string, entry: LogEntry, withValues: boolean): Effect.Effect<LoggedEvent, TaskError> => {
     const { at, attempt, kind, name, seq, startedAt, value } = entry
-    const hasRecord = (kind === "step" || kind === "once") && value !== null
+    const hasRecord = value !== null
     const record = hasRecord ? store.decrypt(value, associatedData(id, entry)) : Effect.undefined
-    // An operator without the key sees the log without its records.
-    const readable = Effect.catchIf(record, ({ reason }) => reason._tag === "KeyError", () => Effect.undefined)
-    return Effect.map(readable, (text) => ({
+    return Effect.map(readable(record), (text) => ({
       seq,
       kind,
       name,
@@ -39,6 +64,66 @@ export const makeAdmin = (
       value: withValues ? text : undefined
     }))
   }
+
+  const rerun = Effect.fnUntraced(function*(found: ListedTask, { by, from }: RerunOptions) {
+    const { id } = found.state
+    const task = yield* store.load(id)
+    if (task === undefined) return undefined
+    yield* checkEnded(found)
+    const entries = from === undefined ? [] : yield* store.readLog(id)
+    const end = from === undefined ? 0 : entries.findIndex(({ kind, name }) => kind === "step" && name === from)
+    if (end < 0) return undefined
+    const { args, caller, owner, pool, tool } = task
+    const { pollIntervalMs, ttlMs } = found.state
+    const limits = { all: {}, client: {}, tool: {} }
+    const copied = Effect.gen(function*() {
+      const state = yield* store.insert({
+        ...{ args, caller, owner, pool, tool, pollIntervalMs, ttlMs, limits },
+        labels: found.labels
+      })
+      const events = entries.slice(0, end).filter(({ kind }) => !ofEnd.has(kind))
+      const observed = events.filter(({ kind }) => kind === "answer" || kind === "timeout").map(({ name }) => name)
+      yield* store.copyAnswers(id, state.id, observed)
+      for (const [index, entry] of events.entries()) {
+        const value = entry.value === null
+          ? null
+          : yield* Effect.flatMap(
+            store.decrypt(entry.value, associatedData(id, entry)),
+            (text) => store.encrypt(text, associatedData(state.id, entry))
+          )
+        yield* store.append(state.id, { ...entry, seq: index + 1, value })
+      }
+      yield* store.bulk.note([id], { action: "rerun", by, detail: state.id })
+      return state
+    })
+    return yield* store.transaction(copied)
+  })
+
+  /** Changes a task, and stores who did it, in one transaction. */
+  const noted = (
+    id: string,
+    note: Note,
+    change: Effect.Effect<boolean, TaskError>
+  ): Effect.Effect<boolean, TaskError> =>
+    store.transaction(
+      Effect.tap(change, (isChanged) => isChanged ? store.bulk.note([id], note) : Effect.void)
+    )
+
+  const cancel: TaskAdmin["Service"]["cancel"] = (id, statusMessage, { by } = {}) =>
+    noted(id, { action: "cancel", by, detail: undefined }, store.finish(id, { status: "cancelled", statusMessage }))
+
+  /** The place of a task, with the medians of the steps that run. */
+  const withMedians = ({ place, state: { tool } }: ListedTask): Effect.Effect<TaskPlace, TaskError> =>
+    place._tag !== "Running"
+      ? Effect.succeed(place)
+      : Effect.map(
+        Effect.forEach(
+          place.steps,
+          (step) => Effect.map(store.admin.medianOf(tool, step.name), (medianMs) => ({ ...step, medianMs }))
+        ),
+        (steps) => ({ ...place, steps })
+      )
+
   return {
     list: (filter, { after, limit } = {}) => store.admin.list(filter, after, toPageSize(limit)),
     inspect: (id, { values = false } = {}) =>
@@ -46,41 +131,63 @@ export const makeAdmin = (
         found === undefined ? Effect.undefined : Effect.gen(function*() {
           const entries = yield* store.readLog(id)
           const log = yield* Effect.forEach(entries, (entry) => toEvent(id, entry, values))
-          // Another query, so that a task that expires in between has no questions.
-          const questions = (yield* store.get(id))?.questions ?? []
-          return { ...found, questions, log }
+          // Other queries, so that a task that expires in between has no questions.
+          const state = yield* store.get(id)
+          const unreceived = (yield* store.readEvents(id)).map(({ at, name }) => ({ name, at }))
+          const stored = values ? yield* readable(store.load(id)) : undefined
+          const outcome = values ? state?.outcome : undefined
+          const actions = yield* store.bulk.readNotes(id)
+          const failedCompensations = yield* store.bulk.readFailedCompensations(id)
+          const place = yield* withMedians(found)
+          const relatives = yield* store.children.relatives(id)
+          return {
+            ...found,
+            ...relatives,
+            place,
+            questions: state?.questions ?? [],
+            unreceived,
+            args: stored?.args,
+            outcome,
+            log,
+            actions,
+            failedCompensations
+          }
         })),
-    cancel: (id, statusMessage) => store.finish(id, { status: "cancelled", statusMessage }),
-    rerun: Effect.fnUntraced(function*(id, { from } = {}) {
-      const found = yield* store.admin.find(id)
-      const task = yield* store.load(id)
-      if (found === undefined || task === undefined) return undefined
-      const entries = yield* store.readLog(id)
-      const end = from === undefined ? 0 : entries.findIndex(({ kind, name }) => kind === "step" && name === from)
-      if (end < 0) return undefined
-      const { args, caller, owner, pool, tool } = task
-      const { pollIntervalMs, ttlMs } = found.state
-      const limits = { all: {}, client: {}, tool: {} }
-      const copied = Effect.gen(function*() {
-        const state = yield* store.insert({ args, caller, owner, pool, tool, pollIntervalMs, ttlMs, limits })
-        const events = entries.slice(0, end).filter(({ kind }) => kind !== "undo" && kind !== "giveUp")
-        const observed = events.filter(({ kind }) => kind === "answer" || kind === "timeout").map(({ name }) => name)
-        yield* store.copyAnswers(id, state.id, observed)
-        for (const [index, entry] of events.entries()) {
-          const value = entry.value === null
-            ? null
-            : yield* Effect.flatMap(
-              store.decrypt(entry.value, associatedData(id, entry)),
-              (text) => store.encrypt(text, associatedData(state.id, entry))
-            )
-          yield* store.append(state.id, { ...entry, seq: index + 1, value })
-        }
-        return state
-      })
-      return yield* store.transaction(copied)
+    cancel,
+    rerun: (id, options = {}) =>
+      Effect.flatMap(
+        store.admin.find(id),
+        (found) => found === undefined ? Effect.undefined : rerun(found, options)
+      ),
+    ...makeBulk(store, cancel, rerun),
+    settle: Effect.fnUntraced(function*(id, { by } = {}) {
+      if ((yield* store.admin.find(id))?.needsAttention !== true) return false
+      // A worker may append an event in between.
+      for (let attempt = 0; attempt < maxAppends; attempt++) {
+        const entries = yield* store.readLog(id)
+        const { at: lastAt, seq = 0 } = entries.at(-1) ?? {}
+        const now = { at: yield* store.clock.now, startedAt: undefined, value: null }
+        const entry: LogEntry = { ...now, seq: seq + 1, kind: "settled", name: "", attempt: 1 }
+        const isSettled = entries.some(({ kind }) => kind === "settled") ||
+          (yield* store.append(id, entry, true, lastAt)) === "appended"
+        if (!isSettled) continue
+        yield* store.finish(id, { status: "cancelled", statusMessage: "An operator ended the task" })
+        yield* store.wakeTasks([id])
+        yield* store.bulk.note([id], { action: "settle", by, detail: undefined })
+        return true
+      }
+      return false
     }),
-    wake: (id) => Effect.map(store.wakeTasks([id]), (count) => count > 0),
-    pause: store.tools.pause,
+    wake: (id, { by } = {}) =>
+      noted(
+        id,
+        { action: "wake", by, detail: undefined },
+        Effect.map(store.wakeTasks([id]), (woken) => woken.length > 0)
+      ),
+    pause: Effect.fnUntraced(function*(tool, { mustBeKnown = false } = {}) {
+      if (mustBeKnown && !(yield* store.admin.hasTool(tool))) return yield* Effect.fail(unknownTool(tool))
+      return yield* store.tools.pause(tool)
+    }),
     resume: store.tools.resume,
     tools: store.tools.list,
     check: ({ limit = checkedTasks, tool } = {}) =>

@@ -1,18 +1,18 @@
 /**
  * A sleep that ends early when something is due before its end.
  */
-import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 
-/** The sleep of a loop between two checks. */
-export class Alarm {
+/** The sleep of a loop between two checks. `now` is the current time, in milliseconds of Unix time. */
+export class Alarm extends Data.Class<{ readonly now: Effect.Effect<number> }> {
   #wakeAt = Infinity
   readonly #latch = Latch.makeUnsafe()
 
   /** Sleeps for some milliseconds, or until something is due earlier. */
   sleep(milliseconds: number): Effect.Effect<void> {
-    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    return Effect.flatMap(this.now, (now) => {
       this.#wakeAt = now + milliseconds
       const awake = Effect.sync(() => {
         // A call of `wakeBefore` while nothing sleeps ends the next sleep.

@@ -23,12 +23,16 @@ const maxPatienceMs = 60_000
 export const describeEvent = ({ attempt, kind, name }: EventKey): string => {
   if (kind === "step") return `step "${name}"${attempt > 1 ? ` (attempt ${attempt})` : ""}`
   if (kind === "once") return `once "${name}"`
+  if (kind === "start") return `the start of the child "${name}"`
+  if (kind === "join") return `the end of the child "${name}"`
   if (kind === "answer" || kind === "timeout") return `question "${name}"`
+  if (kind === "received") return `event "${name}"`
+  if (name.startsWith("event/")) return `timeout of event "${name.replace(/^event\/\d+\//, "")}"`
   return `sleep "${name.startsWith("sleep/") ? name.slice("sleep/".length) : name}"`
 }
 
 /** Describes some events: the first ones by name, and the number of the others. */
-const describeEvents = (events: ReadonlyArray<EventKey>): string => {
+export const describeEvents = (events: ReadonlyArray<EventKey>): string => {
   const named = [...new Set(events.map(describeEvent))]
   const more = named.length - maxNamed
   return named.slice(0, maxNamed).join(", ") + (more > 0 ? ` and ${more} others` : "")

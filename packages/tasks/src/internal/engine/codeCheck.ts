@@ -4,7 +4,7 @@
  * handler makes no progress.
  *
  * The check reads a bounded number of tasks, and leaves out tasks that run now. It does not see code after the first
- * part of a task that is not recorded.
+ * part of a task that is not recorded, so that it cannot distinguish a part that was added from one that was renamed.
  */
 import { cut } from "@skein/protocol/Text"
 import type { Outcome } from "../../TaskState.ts"
@@ -17,9 +17,9 @@ import type { CodeCheck, CodeFinding } from "../../TaskAdmin.ts"
 import type { TaskError } from "../../TaskError.ts"
 import type { LogEntry, StoredTask, TaskStore, UnsettledTask } from "../store/store.ts"
 import { isErrorResult, messageOf, shortTaskId } from "../base/text.ts"
-import { describeEvent } from "./codeChanges.ts"
+import { describeEvent, describeEvents } from "./codeChanges.ts"
 import { type EngineContext, isKeyError } from "./engineContext.ts"
-import { replayToStall } from "./execution.ts"
+import { replayToStall, unreachedSteps } from "./execution.ts"
 import type { FoundHandler, HandlerRegistry } from "./handlerRegistry.ts"
 import { Run } from "./run.ts"
 import { TaskLog, textOf } from "./taskLog.ts"
@@ -67,6 +67,7 @@ const readOnly = (store: TaskStore["Service"]): TaskStore["Service"] => ({
   ask: () => Effect.never,
   withdraw: () => Effect.never,
   removeQuestion: () => Effect.never,
+  insertChild: () => Effect.never,
   append: () => Effect.never,
   suspend: () => Effect.never,
   release: () => Effect.never,
@@ -134,11 +135,19 @@ const compare = Effect.fnUntraced(function*(
   if (Option.isNone(exit) || (run.ending !== undefined && run.ending !== "suspended")) return []
   const hasEnded = run.ending === undefined
   const failure = hasEnded && row.isWaiting ? failureOf(exit.value) : undefined
-  // The events after a failure are not reached because of it.
-  if (failure !== undefined) return [["failed", failure] as const]
+  // A task that compensates stops before steps that it does not reach.
+  if (failure !== undefined || (task.status === "cancelled" && !log.isToSettle)) {
+    const steps = yield* unreachedSteps(run)
+    const reason = failure === undefined ? "" : `, before which the handler fails: ${failure}`
+    if (steps.length > 0) return [["stopped", `${describeEvents(steps)}${reason}`] as const]
+    // The events after a failure are not reached because of it.
+    return failure === undefined ? [] : [["failed", failure] as const]
+  }
+  // A step that it begins may be followed by the question; a question or a sleep suspends the task, which withdraws others.
+  const mayAsk = run.unstarted.some(({ kind }) => kind === "step" || kind === "once")
   return [
     ...recordedButNotReached(run, entries, hasEnded),
-    ...openQuestions.filter((key) => !run.names.has(`question/${key}`)).map((
+    ...openQuestions.filter((key) => !mayAsk && !run.names.has(`question/${key}`)).map((
       key
     ): Difference => ["question", `"${key}"`])
   ]
@@ -151,9 +160,13 @@ const recordedButNotReached = (
 ): ReadonlyArray<Difference> => {
   const unreached = run.log.unreached.map((event): Difference => {
     const part = run.unstarted.find((part) => event.beside?.includes(textOf(part)) === true)
-    return part === undefined
+    if (part !== undefined) {
+      return ["stopped", `${describeEvent(event)}, recorded while ${describeEvent(part)} was under way`]
+    }
+    const added = hasEnded ? undefined : run.unstarted.at(-1)
+    return added === undefined
       ? ["skipped", describeEvent(event)]
-      : ["stopped", `${describeEvent(event)}, recorded while ${describeEvent(part)} was under way`]
+      : ["added", `${describeEvent(added)} before ${describeEvent(event)}`]
   })
   // The handler of a task that sleeps reaches the sleep, unless something new comes before it.
   const sleeps = !hasEnded ?
@@ -246,7 +259,8 @@ export const checkCode = Effect.fnUntraced(function*(
 
 const meanings: Readonly<Record<Kind, string>> = {
   skipped: "do not reach what they have recorded with the code of this process",
-  stopped: "stop, because the code of this process does not reach what they have recorded beside other parts",
+  added: "begin something new before what they have recorded: a part of the code was added or renamed",
+  stopped: "stop, because the code of this process does not reach what they have recorded",
   question: "have open questions that the code of this process does not ask",
   failed: "fail with the code of this process",
   plain: "have steps, and wait, because the tool is a plain one in this process",

@@ -5,10 +5,14 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { CurrentTask, UndoReason } from "../../CurrentTask.ts"
+import type { TaskError } from "../../TaskError.ts"
+import * as children from "./children.ts"
+import { awaitEvent } from "./events.ts"
 import { ask } from "./questions.ts"
 import { type RunningTask, TaskRequestContext } from "./taskRequest.ts"
-import { awaitStore } from "./engineContext.ts"
+import { awaitStore, isTemporary } from "./engineContext.ts"
 import { truncateLine } from "../base/text.ts"
+import { patched } from "./patches.ts"
 import { CurrentStep, misplacedInStep } from "./placement.ts"
 import { neverEnds, replayEnds, type Run } from "./run.ts"
 import { sleep } from "./sleep.ts"
@@ -18,11 +22,17 @@ import { once, step } from "./steps.ts"
 export const makeCurrentTask = (run: Run): CurrentTask["Service"] => ({
   id: run.task.id,
   setStatusMessage: (message) => setStatusMessage(run, message),
+  label: (name, value) => label(run, name, value),
   step: (name, options, execute, undo) =>
     step(run, name, options, execute, undo && ((value) => compensate(run, (reason) => undo(value, reason)))),
   sleep: (name, duration) => sleep(run, name, duration),
+  awaitEvent: (name, options) => awaitEvent(run, name, options),
   compensate: (undo) => compensate(run, undo),
-  continueWith: (args) => continueWith(run, args)
+  patched: (name) => patched(run, name),
+  continueWith: (args) => continueWith(run, args),
+  start: (name, make, isDetached) => children.start(run, name, make, isDetached),
+  join: (name) => children.join(run, name),
+  forEach: (name, group) => children.forEach(run, name, group)
 })
 
 /** The request of a run. Input requests of its handler become questions of the task. */
@@ -60,6 +70,21 @@ const setStatusMessage = (run: Run, text: string): Effect.Effect<void> =>
       : run.preventSuspension(awaitStore(store.setStatusMessage(task.id, message, count)))
   })
 
+/**
+ * Sets a label. Code between steps sets it again in each run. Before a run has reached the recorded events, an earlier one
+ * has set it, except in a branch, whose events the others may be ahead of.
+ */
+const label = (run: Run, name: string, value: string): Effect.Effect<void, TaskError> =>
+  Effect.withFiber((fiber) => {
+    const { engine: { store }, log, task: { id } } = run
+    if (run.isCheck === true) return Effect.void
+    const stored = store.labels.set(id, name, value)
+    if (fiber.getRef(CurrentStep) !== undefined) return stored
+    run.noteFiber(fiber)
+    if (run.isCollecting || (log.hasPending && !run.hasBranches)) return Effect.void
+    return run.preventSuspension(Effect.catchIf(stored, isTemporary, () => awaitStore(stored)))
+  })
+
 const compensate = <E, R>(
   run: Run,
   undo: (reason: UndoReason) => Effect.Effect<unknown, E, R>
@@ -67,6 +92,7 @@ const compensate = <E, R>(
   Effect.withFiber((fiber) => {
     const problem = misplacedInStep(fiber, "a compensation")
     if (problem !== undefined) return problem
+    if (run.passed !== undefined && run.undoReason === undefined) return run.stall(run.passed)
     const context = fiber.context as Context.Context<R>
     run.compensations.push((reason) => Effect.provideContext(Effect.suspend(() => undo(reason)), context))
     return Effect.void
@@ -92,7 +118,7 @@ const continueWith = (run: Run, args: JsonObject): Effect.Effect<never> =>
       )
     }
     const { engine: { store }, log, observations, task: { id } } = run
-    const stored = Effect.suspend(() => awaitStore(store.continueWith(id, log.nextSeq, args)))
+    const stored = Effect.suspend(() => awaitStore(store.continueWith(id, log, args)))
     const continued = Effect.uninterruptibleMask((restore) =>
       observations.inTurn(restore, Effect.map(stored, () => run.end("continued")))
     )

@@ -4,7 +4,6 @@
 import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import { resolve, type Resolved } from "@skein/runtime/Options"
 import { Digest } from "effect/crypto/Digest"
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
@@ -23,6 +22,7 @@ import { CurrentTaskObserver } from "../telemetry/taskObserver.ts"
 import { TaskStore } from "../store/store.ts"
 import { makeAdmin } from "./admin.ts"
 import { Alarm } from "./alarm.ts"
+import { ClockCheck } from "./clockCheck.ts"
 import { checkAddedHandlers, checkCode } from "./codeCheck.ts"
 import { CodeChanges } from "./codeChanges.ts"
 import { type EngineContext, fingerprint } from "./engineContext.ts"
@@ -45,7 +45,7 @@ const maxTimerMs = 2 ** 31 - 1
 export const resolveOptions = (options: PublicOptions): Resolved<PublicOptions> =>
   resolve(
     options,
-    { concurrency: 1000, maxAttempts: 100, checkCode: true },
+    { concurrency: 1000, maxAttempts: 5, checkCode: true, application: "" },
     { pollInterval: "500 millis", undoTimeout: "1 hour", shutdownTimeout: "2 seconds" }
   )
 
@@ -127,6 +127,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
       }),
       shutdownTimeout: options.shutdownTimeout
     }),
+    startChild: (link, task) => startChild(link, task),
     holdsLease: () => worker.holdsLease(),
     renewLease: Effect.suspend(() => worker.renewLease),
     noteStepEnd: (tool, step) => worker.noteStepEnd(tool, step),
@@ -135,17 +136,19 @@ const make = Effect.fnUntraced(function*(options: Options) {
     maxAttempts: options.maxAttempts
   }
   const outage = makeStoreOutage(metrics)
-  const worker = new Worker({ engine, outage, options })
+  const clockCheck = new ClockCheck({ store })
+  const worker = new Worker({ engine, outage, clockCheck, options })
   if (options.runsTasks) yield* worker.start
   const { pools } = options
   if (options.runsTasks && options.checkCode) {
     const { maxCheckedTasks: maxTasks, maxCheckedTasksPerTool: maxTasksPerTool } = bounds
-    const createdBefore = yield* Clock.currentTimeMillis
+    const createdBefore = yield* store.clock.now
     const checked = checkCode(store, engine, { pools, createdBefore, maxTasks, maxTasksPerTool })
     yield* forkLoop(checkAddedHandlers(engine.handlers, outage.guard(checked)))
   }
 
   if (metrics !== undefined) {
+    metrics.begin()
     yield* metrics.reportRunning(() => worker.running)
     const read = Effect.suspend(() => metrics.isRead() ? outage.guard(store.admin.queueCounts) : Effect.undefined)
     const report = Effect.map(read, (counts) => counts && metrics.queue(counts))
@@ -154,29 +157,38 @@ const make = Effect.fnUntraced(function*(options: Options) {
     }
   }
 
-  const expiryAlarm = new Alarm()
+  const expiryAlarm = new Alarm({ now: store.clock.now })
   const { leaseMs, undoTimeout } = options
   const maxInterval = leaseMs === undefined ? maxExpiryPauseMs.alone : maxExpiryPauseMs.shared
-  yield* forkLoop(removeExpired({ store, expiryAlarm, outage, undoTimeout, maxInterval }))
+  yield* forkLoop(removeExpired({ store, expiryAlarm, outage, clockCheck, undoTimeout, maxInterval }))
 
+  /** The worker that runs a new task at once, if this process can, and what follows its creation. */
+  const beginning = ({ args, pool, tool }: NewTask) => {
+    const workerId = options.runsTasks ? worker.reserve(tool, pool) : undefined
+    const started = (state: State, isClaimed: boolean) =>
+      workerId === undefined || !isClaimed
+        ? Effect.void
+        : sql.afterCommit(Effect.sync(() => worker.runNew(state, args, workerId)))
+    return { workerId, started }
+  }
+  const noteExpiry = ({ createdAt, ttlMs }: State) =>
+    Effect.sync(() => ttlMs === null ? undefined : expiryAlarm.wakeBefore(createdAt + ttlMs))
   const submit = (task: NewTask): Effect.Effect<State, TaskError> =>
     Effect.suspend(() => {
-      const workerId = options.runsTasks ? worker.reserve(task.tool, task.pool) : undefined
-      const started = (state: State, isClaimed: boolean) =>
-        workerId === undefined || !isClaimed
-          ? Effect.void
-          : sql.afterCommit(Effect.sync(() => worker.runNew(state, task.args, workerId)))
+      const { started, workerId } = beginning(task)
       const { client, owner } = task
       const counted = owner !== null || client === undefined
         ? Effect.succeed(task)
         : Effect.map(fingerprint(engine, client), (digest) => ({ ...task, client: digest }))
-      return Effect.tap(
-        Effect.flatMap(counted, (task) => store.insert(task, workerId, started)),
-        ({ createdAt, ttlMs }) =>
-          Effect.sync(() => ttlMs === null ? undefined : expiryAlarm.wakeBefore(createdAt + ttlMs))
-      )
+      return Effect.tap(Effect.flatMap(counted, (task) => store.insert(task, workerId, started)), noteExpiry)
     })
-  const schedules = makeSchedules({ store, outage, submit })
+  const startChild: EngineContext["startChild"] = (link, task) =>
+    Effect.suspend(() => {
+      const { started, workerId } = beginning(task)
+      return store.insertChild(link, task, workerId, (state, isClaimed) =>
+        Effect.andThen(started(state, isClaimed), noteExpiry(state)))
+    })
+  const schedules = makeSchedules({ store, outage, clockCheck, submit })
   yield* forkLoop(schedules.loop)
 
   const taskEngine = TaskEngine.of({
@@ -185,11 +197,16 @@ const make = Effect.fnUntraced(function*(options: Options) {
     list: (owners, { after, limit }) => store.list(owners, after, limit),
     cancel: (id, statusMessage) => store.finish(id, { status: "cancelled", statusMessage }),
     answer: store.answer,
+    send: store.send,
+    sendAll: store.sendAll,
     expireSoon: (id) =>
       Effect.map(store.expireWithin(id, expireSoonMs), (expiresAt) => expiryAlarm.wakeBefore(expiresAt)),
     watch: (id) => watch(store, id),
     pace: (paces) => setPaces(store, paces),
-    runTasks: (handlers) => engine.handlers.add(handlers)
+    runTasks: (handlers, { tools } = {}) => {
+      metrics?.begin(tools)
+      return engine.handlers.add(handlers)
+    }
   })
   return Context.make(TaskEngine, taskEngine).pipe(
     Context.add(TaskAdmin, makeAdmin(store, engine, pools)),
@@ -206,6 +223,7 @@ export const layerAdmin: Layer.Layer<TaskAdmin | TaskSchedules, TaskError, SqlCl
     const schedules = makeSchedules({
       store,
       outage: makeStoreOutage(),
+      clockCheck: new ClockCheck({ store }),
       submit: (task) => store.insert(task, undefined, () => Effect.void)
     })
     return Context.make(TaskAdmin, makeAdmin(store)).pipe(Context.add(TaskSchedules, schedules.service))
@@ -214,7 +232,7 @@ export const layerAdmin: Layer.Layer<TaskAdmin | TaskSchedules, TaskError, SqlCl
 )
 
 /** The options of an engine on PostgreSQL. */
-interface SharedOptions extends PublicOptions, Pick<Options, "host"> {
+interface SharedOptions extends PublicOptions, Pick<Options, "host" | "pid"> {
   readonly runTasks?: boolean | undefined
   readonly pools?: ReadonlyArray<string> | undefined
   readonly migrate?: boolean | undefined
@@ -223,21 +241,33 @@ interface SharedOptions extends PublicOptions, Pick<Options, "host"> {
 
 /** The engine of a process among others, on PostgreSQL. */
 export const layerShared = (
-  { host, leaseMs, migrate, pools = ["default"], runTasks: runsTasks = true, ...options }: SharedOptions,
+  { host, leaseMs, migrate, pid, pools = ["default"], runTasks: runsTasks = true, ...options }: SharedOptions,
   client: sqlStore.ListeningClient
 ): Layer.Layer<TaskEngine | TaskAdmin | TaskSchedules, TaskError, SqlClient.SqlClient> =>
-  layer({ runsTasks, pools, host, leaseMs, ...resolveOptions(options) }).pipe(
+  layer({ runsTasks, pools, host, pid, leaseMs, hasFile: false, ...resolveOptions(options) }).pipe(
     Layer.provide([sqlStore.layerListening(client, migrate), NodeCrypto.layerDigest])
+  )
+
+/** The engine of a process that shares a SQLite file with others. Any of them runs the tasks of any pool. */
+export const layerBetween = (
+  { host, leaseMs, migrate, pid, ...options }:
+    & PublicOptions
+    & Pick<SharedOptions, "host" | "leaseMs" | "migrate" | "pid">,
+  carrier: sqlStore.Carrier
+): Layer.Layer<TaskEngine | TaskAdmin | TaskSchedules, TaskError, SqlClient.SqlClient> =>
+  layer({ runsTasks: true, pools: undefined, host, pid, leaseMs, hasFile: true, ...resolveOptions(options) }).pipe(
+    Layer.provide([sqlStore.layerBetween(carrier, migrate), NodeCrypto.layerDigest])
   )
 
 /** The engine of a single process, on a database that no other process uses. */
 export const layerSingle = (
-  options: PublicOptions,
+  { host, pid, ...options }: PublicOptions & Pick<Options, "host" | "pid">,
   migrates = true
 ): Layer.Layer<TaskEngine | TaskAdmin | TaskSchedules, TaskError, SqlClient.SqlClient> =>
-  layer({ runsTasks: true, pools: undefined, host: "", leaseMs: undefined, ...resolveOptions(options) }).pipe(
-    Layer.provide([sqlStore.layer(migrates), NodeCrypto.layerDigest])
-  )
+  layer({ runsTasks: true, pools: undefined, host, pid, leaseMs: undefined, hasFile: true, ...resolveOptions(options) })
+    .pipe(
+      Layer.provide([sqlStore.layer(migrates), NodeCrypto.layerDigest])
+    )
 
 /**
  * The states of a task: the current one, and the latest after each notification, until a final one or until the task is

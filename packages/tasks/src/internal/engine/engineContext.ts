@@ -6,10 +6,13 @@ import * as Context from "effect/Context"
 import type { Digest } from "effect/crypto/Digest"
 import { sha256 } from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
+import { constUndefined } from "effect/Function"
 import * as Latch from "effect/Latch"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { TaskError } from "../../TaskError.ts"
+import type { NewTask } from "../../TaskState.ts"
+import type { ChildLink } from "../store/childStore.ts"
 import type { TaskStore } from "../store/store.ts"
 import { escape, isPermanent } from "../store/storedText.ts"
 import type { CodeChanges } from "./codeChanges.ts"
@@ -22,6 +25,8 @@ export interface EngineContext {
   readonly sql: SqlClient.SqlClient
   readonly digest: Digest["Service"]
   readonly handlers: HandlerRegistry
+  /** Starts a child: see `TaskStore.insertChild`. */
+  readonly startChild: (link: ChildLink, task: NewTask) => Effect.Effect<string | undefined, TaskError>
   /** Whether the lease of this worker is valid: otherwise other workers may continue its tasks. */
   readonly holdsLease: () => boolean
   /** Renews the lease. Ends the runs of this worker if it has lost them. */
@@ -35,8 +40,8 @@ export interface EngineContext {
   /** The tasks whose code has changed. */
   readonly codeChanges: CodeChanges
   /**
-   * How many workers may die while they run a task, without a new event in its log. The attempts of a step are those of
-   * its option `retry`.
+   * After how many workers that die while they run a task, without a new event in its log, it is given up. The attempts
+   * of a step are those of its option `retry`.
    */
   readonly maxAttempts: number
 }
@@ -54,6 +59,11 @@ export const fingerprint = (engine: EngineContext, text: string): Effect.Effect<
 /** Opens when the engine of a fiber has stopped: nothing is retried any more. */
 export const EngineStopped = Context.Reference<Latch.Latch>("@skein/tasks/EngineStopped", {
   defaultValue: () => Latch.makeUnsafe()
+})
+
+/** The id of the task whose run a fiber belongs to, for the clock of tests. */
+export const CurrentRun = Context.Reference<string | undefined>("@skein/tasks/CurrentRun", {
+  defaultValue: constUndefined
 })
 
 /** The pauses before the retries of a store operation. */

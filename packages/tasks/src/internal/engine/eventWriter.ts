@@ -2,7 +2,6 @@
  * Stores the events of a run: each is appended to the log of its task, with the parts that were under way beside it. A
  * transactional step and its event are stored in one transaction.
  */
-import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Iterable from "effect/Iterable"
@@ -39,18 +38,20 @@ export interface WritingRun {
   readonly undoReason: UndoReason | undefined
   /** How many events the run has received. */
   knownEvents: number
-  /** Ends the run: another worker has appended an event. */
+  /** Ends the run: the log does not end where it has ended. */
   readonly lose: Effect.Effect<never>
 }
 
 /** How an effect is recorded. */
 export interface RecordOptions<A> {
-  readonly kind: "step" | "once" | "fired"
+  readonly kind: "step" | "once" | "fired" | "start"
   readonly name: string
   /** The number of the attempt, from 1. */
   readonly attempt: number
   readonly transactional?: boolean | undefined
   readonly decode: (text: string) => Effect.Effect<A>
+  /** The value of a part that does not start, if its real value cannot matter: see `Run.startNew`. */
+  readonly passed?: Effect.Effect<A> | undefined
   /** The record of a part whose record can never be stored. */
   readonly encodeDefect?: ((message: string) => Effect.Effect<string>) | undefined
 }
@@ -60,7 +61,7 @@ export class EventWriter extends Data.Class<{ readonly run: WritingRun }> {
   /** The events of the steps and short sleeps that execute, or have ended and are not stored yet, as texts. */
   readonly underWay = new Set<string>()
 
-  /** Appends an event. The run ends if another worker has appended another one. */
+  /** Appends an event. The run ends if the log does not end where it has ended: another worker has appended one. */
   store(event: Omit<LogEntry, "seq">): Effect.Effect<void> {
     const { engine: { store }, log, lose, task: { id } } = this.run
     return Effect.suspend(() => {
@@ -69,7 +70,7 @@ export class EventWriter extends Data.Class<{ readonly run: WritingRun }> {
       return Effect.andThen(
         warned,
         Effect.flatMap(
-          awaitStore(store.append(id, entry, true)),
+          awaitStore(store.append(id, entry, true, log.lastAt)),
           (result) => result === "appended" ? Effect.sync(() => this.#noteStored(entry)) : lose
         )
       )
@@ -117,13 +118,13 @@ export class EventWriter extends Data.Class<{ readonly run: WritingRun }> {
   ): Effect.Effect<string, E, R> {
     const { engine: { sql, store }, log, lose, task: { id } } = this.run
     const once = Effect.suspend(() => {
-      const seq = log.nextSeq
+      const { lastAt, nextSeq: seq } = log
       return sql.withTransaction(
         Effect.flatMap(execute, ({ event, failed }): Effect.Effect<StoredEnd, TaskError | RolledBack | OtherWorker> => {
           const entry = { ...event, seq, beside: this.#besideOf(event) }
           if (failed) return Effect.fail(new RolledBack({ event }))
           return Effect.flatMap(
-            store.append(id, entry),
+            store.append(id, entry, false, lastAt),
             (result) => result === "appended" ? Effect.succeed(entry) : Effect.fail(otherWorker)
           )
         })
@@ -182,7 +183,7 @@ export class EventWriter extends Data.Class<{ readonly run: WritingRun }> {
     if (encodeDefect === undefined) return Effect.die(error)
     return Effect.gen({ self: this }, function*() {
       const value = yield* encodeDefect(message)
-      const at = yield* Clock.currentTimeMillis
+      const at = yield* this.run.engine.store.clock.now
       yield* Effect.logError(message, error)
       yield* this.store({ kind, name, attempt, value, startedAt: undefined, at })
       return value
@@ -199,6 +200,9 @@ const tracedEvents: Partial<Record<LogEntry["kind"], string>> = {
   fired: "timer ended",
   answer: "question answered",
   timeout: "question timed out",
+  received: "event received",
+  start: "child started",
+  join: "child ended",
   undo: "compensations begun"
 }
 

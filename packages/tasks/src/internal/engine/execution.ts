@@ -9,29 +9,32 @@ import { isObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as Backoff from "@skein/runtime/Backoff"
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { UndoReason } from "../../CurrentTask.ts"
 import type { TaskError } from "../../TaskError.ts"
 import { isFinal, type Outcome } from "../../TaskState.ts"
 import type { Claim, LogEntry, Questions, StoredTask } from "../store/store.ts"
 import { isPermanent } from "../store/storedText.ts"
 import type { RunTrace } from "../telemetry/taskObserver.ts"
-import { isErrorResult, logAnnotations } from "../base/text.ts"
-import { describeEvent } from "./codeChanges.ts"
+import { isErrorResult, logAnnotations, truncateLine } from "../base/text.ts"
+import { cancelChildren } from "./children.ts"
+import { describeEvent, describeEvents } from "./codeChanges.ts"
 import { makeCurrentTask, makeTaskRequest } from "./currentTask.ts"
 import { awaitStore, type EngineContext, isKeyError } from "./engineContext.ts"
 import type { FoundHandler } from "./handlerRegistry.ts"
-import { maxGapMs } from "./observations.ts"
 import { Run } from "./run.ts"
+import { hasActed } from "./steps.ts"
 import { type EventKey, isUnobserved, TaskLog } from "./taskLog.ts"
+import { undoAll } from "./undoAll.ts"
 
 /** Milliseconds that a task waits for a handler before it waits in the queue. */
 const handlerWaitMs = 500
 
 /** The pauses between two checks for a handler. */
 const handlerPauses: Backoff.Backoff = { initialDelay: 1000, maxDelay: 15_000 }
+
+/** How often a stop lets the next replay of a cancelled task wait longer for slow code, since it keeps a place of its worker. */
+const maxPatientStops = 2
 
 /** Milliseconds between two checks whether the replay of a cancelled task makes progress. */
 const replayCheckMs = 100
@@ -46,6 +49,8 @@ export interface Execution extends Omit<Claim, "signals"> {
   hasSignal: boolean
   /** The run in progress. */
   run: Run | undefined
+  /** The position of the first event that this worker stores; `undefined` before it has read the log. */
+  firstSeq?: number
 }
 
 /** The action after a run. */
@@ -54,7 +59,7 @@ type Next =
   | "done"
   /** The handler runs again, for instance to collect the compensations of a task that was cancelled. */
   | "again"
-  /** The handler runs again if the task still belongs to this worker, with the events of other workers. */
+  /** The handler runs again if the task still belongs to this worker, with the events that are stored. */
   | "reload"
   /** The claim ends: this process has no handler for it any more. */
   | "release"
@@ -70,16 +75,21 @@ export const runExecution = (engine: EngineContext, execution: Execution): Effec
     if (loaded === undefined) return
     let task: StoredTask | undefined = loaded
     let log = new TaskLog(execution.isFirst ? [] : yield* awaitStore(store.readLog(id)))
+    execution.firstSeq = log.nextSeq
     let questions: Questions = execution.isFirst
       ? { answers: new Map(), openQuestions: [] }
       : yield* awaitStore(store.readQuestions(id))
     // The task was read before its log, and may have been continued with other arguments in between.
     if (log.continuation > 0) task = yield* awaitStore(store.load(id))
     if (task === undefined) return
-    if (execution.attempts > engine.maxAttempts && !(yield* giveUp(engine, task, log, execution.attempts))) return
+    if (execution.attempts >= engine.maxAttempts && !(yield* giveUp(engine, task, log, execution.attempts))) {
+      return void (yield* awaitStore(store.release(id, workerId)))
+    }
     let isFirst = execution.isFirst
     while (true) {
       if (task.status === "completed" || task.status === "failed") return
+      // Its children end before its compensations begin.
+      if (task.status === "cancelled" || log.givenUpAfter !== undefined) yield* cancelChildren(store, id)
       const found: FoundHandler | undefined = engine.handlers.find(task.tool) ?? (yield* waitForHandler(engine, task))
       const next: Next = found === undefined
         ? yield* releaseUntilHandled(engine, execution, task)
@@ -105,7 +115,7 @@ export const runExecution = (engine: EngineContext, execution: Execution): Effec
 
 /** Lets the observer see a run, if there is one. */
 const observed = (
-  { observer }: EngineContext,
+  { observer, store }: EngineContext,
   { attempts, workerId }: Execution,
   task: StoredTask,
   isFirst: boolean,
@@ -114,10 +124,11 @@ const observed = (
   const { caller: { traceparent }, status } = task
   return observer === undefined
     ? run(undefined)
-    : observer.run({
-      ...{ ...task, traceparent, worker: workerId, lostWorkers: attempts },
-      isFirst: isFirst && status !== "cancelled"
-    }, run)
+    : Effect.flatMap(store.clock.now, (now) =>
+      observer.run({
+        ...{ ...task, ageMs: now - task.createdAt, traceparent, worker: workerId, lostWorkers: attempts },
+        isFirst: isFirst && status !== "cancelled"
+      }, run))
 }
 
 /**
@@ -130,14 +141,14 @@ const giveUp = (engine: EngineContext, task: StoredTask, log: TaskLog, attempts:
       yield* Effect.logError(
         `The compensations of a task were given up: ${attempts} workers have ended while they ran them`
       )
-      yield* task.status === "cancelled" ? settle(engine, task) : finishGivenUp(engine, task, log)
+      yield* task.status === "cancelled" ? settle(engine, task, log) : finishGivenUp(engine, task, log)
       return false
     }
     yield* Effect.logError(givenUpMessage(attempts))
-    const at = yield* Clock.currentTimeMillis
+    const at = yield* engine.store.clock.now
     const plain = { attempt: 1, value: null, startedAt: undefined }
     const entry: LogEntry = { ...plain, seq: log.nextSeq, kind: "giveUp", name: String(attempts), at }
-    const result = yield* awaitStore(engine.store.append(task.id, entry, true))
+    const result = yield* awaitStore(engine.store.append(task.id, entry, true, log.lastAt))
     if (result === "appended") log.add(entry)
     return result === "appended"
   }).pipe(Effect.annotateLogs(logAnnotations(task)))
@@ -147,7 +158,7 @@ const givenUpMessage = (attempts: number) => `The task was given up: ${attempts}
 /** Stores the failure of a task that was given up. */
 const finishGivenUp = ({ store }: EngineContext, { id }: StoredTask, log: TaskLog): Effect.Effect<boolean> => {
   const error = { code: -32603, message: givenUpMessage(log.givenUpAfter ?? 0) }
-  return awaitStore(store.finish(id, { status: "failed", outcome: { _tag: "Error", error }, isGivenUp: true }))
+  return awaitStore(store.finish(id, { status: "failed", outcome: { _tag: "Error", error }, isGivenUp: true }, log))
 }
 
 /** Waits a moment for a handler: a process adds its handlers one after the other. */
@@ -162,7 +173,7 @@ const waitForHandler = (engine: EngineContext, task: StoredTask): Effect.Effect<
 
 /** Ends the claim of a task for some milliseconds. */
 const releaseFor = ({ store }: EngineContext, { id, workerId }: Execution, pause: number): Effect.Effect<unknown> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) => awaitStore(store.release(id, workerId, now + pause)))
+  Effect.flatMap(store.clock.now, (now) => awaitStore(store.release(id, workerId, now + pause)))
 
 /** Ends the claim of a task without a handler. Its next check comes later. */
 const releaseUntilHandled = Effect.fnUntraced(function*(
@@ -190,19 +201,27 @@ const releaseUntilKey = (engine: EngineContext, execution: Execution, error: Tas
 
 /**
  * Stops a task whose code has changed, until other handlers are added, and at growing intervals: another worker may have
- * the code that the task has run with.
+ * the code that the task has run with. Its log has the reason once, for an operator.
  */
 const releaseUntilCode = Effect.fnUntraced(function*(
   { codeChanges, handlers, store }: EngineContext,
   { hasSignal, id, workerId }: Execution,
-  error: string
+  { tool }: StoredTask,
+  log: TaskLog,
+  reason: string
 ): Effect.fn.Return<Next> {
   handlers.noteMissingHandler(id)
-  if (codeChanges.stopsOf(id) === 0) yield* Effect.logError(error)
+  if (codeChanges.stopsOf(id) === 0) yield* Effect.logError(`task ${tool} stops, because ${reason}`)
+  const stopped: EventKey = { kind: "stopped", name: truncateLine(reason), attempt: 1 }
+  if (log.find(stopped) === undefined) {
+    const entry = { ...stopped, seq: log.nextSeq, value: null, startedAt: undefined, at: yield* store.clock.now }
+    // An operator may have settled it in between.
+    if ((yield* awaitStore(store.append(id, entry, true, log.lastAt))) !== "appended") return "reload"
+  }
   yield* awaitStore(store.setWaitsForWorker(id, "code"))
   const pause = codeChanges.noteStop(id)
   // A cancellation that came during the run is not delayed.
-  const wakeAt = hasSignal ? undefined : (yield* Clock.currentTimeMillis) + pause
+  const wakeAt = hasSignal ? undefined : (yield* store.clock.now) + pause
   yield* awaitStore(store.release(id, workerId, wakeAt))
   return "done" as const
 })
@@ -217,16 +236,17 @@ const runOnce = (
 (trace: RunTrace | undefined): Effect.Effect<Next> =>
   Effect.scoped(Effect.gen(function*() {
     const { codeChanges, store } = engine
-    const stop = (message: string) => releaseUntilCode(engine, execution, `task ${task.tool} stops, because ${message}`)
-    if (!handler.durable && log.isOfDurable) {
+    const stop = (reason: string) => releaseUntilCode(engine, execution, task, log, reason)
+    const isCollecting = task.status === "cancelled" || log.givenUpAfter !== undefined
+    if (!handler.durable && log.isOfDurable && !(isCollecting && log.isToSettle)) {
       // It has no steps, so that it would do everything again and could not compensate.
       return yield* stop("its tool is a plain one here: it continues with a handler of Task.layer")
     }
-    const isCollecting = task.status === "cancelled" || log.givenUpAfter !== undefined
     const hasWaited = engine.handlers.stopWaiting(task.id)
     const stopCount = codeChanges.stopsOf(task.id)
     if (isCollecting && !handler.durable) return yield* endUncompensated(engine, task, log)
-    if (stopCount === 0 && (hasWaited || task.waitsForWorker)) {
+    // A task that only compensates waits for other code until it is settled: the sweeper leaves it alone.
+    if (stopCount === 0 && !isCollecting && (hasWaited || task.waitsForWorker)) {
       yield* awaitStore(store.setWaitsForWorker(task.id, false))
     }
     const context = yield* Effect.context<never>()
@@ -239,7 +259,7 @@ const runOnce = (
         task,
         log,
         ...questions,
-        stops: stopCount,
+        stops: isCollecting ? Math.min(stopCount, maxPatientStops) : stopCount,
         trace,
         context,
         scope,
@@ -249,6 +269,7 @@ const runOnce = (
       }
     })
     execution.run = run
+    run.hasChildren = !execution.isFirst || log.continuation > 0
     if (execution.hasSignal) yield* run.fork(run.refresh)
     engine.handlers.activeRuns.add(run)
     const next = yield* Effect.ensuring(
@@ -258,21 +279,17 @@ const runOnce = (
         trace?.conclude(run.ending ?? (isCollecting ? "compensated" : "ended"))
       })
     )
-    if (run.missing === undefined) return next
-    const { event, part } = run.missing
-    return yield* stop(
-      `its code has changed: it does not reach ${describeEvent(event)}, which was recorded while ${
-        describeEvent(part)
-      } was under way; it continues with code that reaches it`
-    )
+    return run.stopReason === undefined ? next : yield* stop(run.stopReason)
   }))
 
-const settle = (engine: EngineContext, { id }: StoredTask): Effect.Effect<Next> =>
-  Effect.as(awaitStore(engine.store.settle(id)), "done")
+const settle = (engine: EngineContext, { id }: StoredTask, log: TaskLog): Effect.Effect<Next> =>
+  Effect.map(awaitStore(engine.store.settle(id, log)), (isSettled) => isSettled ? "done" : "reload")
 
 /** Ends a task that is cancelled or given up, and has nothing to compensate. */
 const endUncompensated = (engine: EngineContext, task: StoredTask, log: TaskLog): Effect.Effect<Next> =>
-  task.status === "cancelled" ? settle(engine, task) : Effect.as(finishGivenUp(engine, task, log), "done")
+  task.status === "cancelled"
+    ? settle(engine, task, log)
+    : Effect.map(finishGivenUp(engine, task, log), (isFinished) => isFinished ? "done" : "reload")
 
 /** The action after a run that has ended before its handler. */
 const nextOf = (run: Run): Next => {
@@ -312,6 +329,9 @@ const conclude = (
   Effect.gen(function*() {
     const { engine, log, task } = run
     const { store } = engine
+    const stopped = hasFailed(outcome) ? yield* stopUnreached(run) : undefined
+    if (stopped !== undefined) return stopped
+    if (run.hasChildren && run.undoReason === undefined) yield* cancelChildren(store, task.id)
     if (hasFailed(outcome) && run.compensations.length > 0 && run.undoReason === undefined) {
       // A cancellation that came before the failure is the reason, unless an earlier run has begun to compensate.
       const signals = log.undoReason === undefined ? yield* awaitStore(store.readSignals(task.id)) : undefined
@@ -326,7 +346,7 @@ const conclude = (
     const status = outcome._tag === "Result" ? "completed" : "failed"
     const isDeclined = wasDeclined && isErrorResult(outcome)
     const finished = yield* Effect.catchDefect(
-      awaitStore(store.finish(task.id, { status, outcome, isDeclined }, log.nextSeq)),
+      awaitStore(store.finish(task.id, { status, outcome, isDeclined }, log)),
       (defect) => isPermanent(defect) ? Effect.succeed(defect) : Effect.die(defect)
     )
     // A handler that returns a value without a JSON form has a defect.
@@ -340,7 +360,7 @@ const conclude = (
     return "done"
   })
 
-/** The handler has ended, and its outcome cannot be stored: the task has ended, or another worker has continued it. */
+/** The handler has ended, and its outcome cannot be stored: the task has ended, or its log does not end there. */
 const afterEnd = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<Next> =>
   Effect.flatMap(awaitStore(run.engine.store.load(run.task.id)), (now): Effect.Effect<Next> => {
     if (now === undefined) return Effect.succeed("done")
@@ -348,17 +368,18 @@ const afterEnd = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<Nex
     if (now.status !== "cancelled") return Effect.succeed("done")
     if (!run.mayUndo) return Effect.succeed(nextOf(run))
     // A task that was cancelled while it compensated has compensated.
-    return handler.durable && run.undoReason === undefined ? undoCancelled(run) : settle(run.engine, run.task)
+    return handler.durable && run.undoReason === undefined ? undoCancelled(run) : settle(run.engine, run.task, run.log)
   })
 
-/** Runs the compensations of a cancelled task, all of which the run knows. */
-const undoCancelled = (run: Run): Effect.Effect<Next> => {
+/** Runs the compensations of a cancelled task, and settles it. */
+const undoCancelled = Effect.fnUntraced(function*(run: Run): Effect.fn.Return<Next> {
+  const stopped = yield* stopUnreached(run)
+  if (stopped !== undefined) return stopped
+  yield* run.engine.codeChanges.reportUnreached(run.task.id, run.log.unreached)
   run.ending = undefined
-  return Effect.flatMap(
-    run.supervise(undoAll(run, "cancelled")),
-    (exit) => Exit.isSuccess(exit) ? settle(run.engine, run.task) : Effect.succeed(nextOf(run))
-  )
-}
+  const undone = yield* run.supervise(undoAll(run, "cancelled"))
+  return Exit.isSuccess(undone) ? yield* settle(run.engine, run.task, run.log) : nextOf(run)
+})
 
 /** Runs the compensations of a task that was given up, and stores its failure. */
 const undoGivenUp = Effect.fnUntraced(function*(run: Run): Effect.fn.Return<Next> {
@@ -366,22 +387,54 @@ const undoGivenUp = Effect.fnUntraced(function*(run: Run): Effect.fn.Return<Next
   const signals = yield* awaitStore(engine.store.readSignals(task.id))
   // Compensations have the reason of a cancellation that came before them.
   if (signals?.isCancelled === true && log.undoReason === undefined) return "again"
+  const stopped = yield* stopUnreached(run)
+  if (stopped !== undefined) return stopped
+  yield* engine.codeChanges.reportUnreached(task.id, log.unreached)
   run.ending = undefined
   const undone = yield* run.supervise(undoAll(run, "failed"))
   if (Exit.isFailure(undone)) return nextOf(run)
   const finished = yield* finishGivenUp(engine, task, log)
-  return finished ? "done" : yield* settle(engine, task)
+  return finished ? "done" : yield* settle(engine, task, log)
 })
+
+/** The steps that earlier runs have recorded as done, and that this run has not reached. */
+export const unreachedSteps = (run: Run): Effect.Effect<ReadonlyArray<LogEntry>> =>
+  Effect.suspend(() => Effect.filter(run.log.unreached, (entry) => hasActed(run, entry)))
+
+/**
+ * The action in place of the compensations, if earlier runs have recorded that steps are done which this run has not
+ * reached: the task waits for code that reaches them, which alone knows their compensations. No other one runs before,
+ * so that their order stays. An operator can settle the task without them.
+ */
+const stopUnreached = (run: Run): Effect.Effect<Next | undefined> =>
+  Effect.suspend(() => {
+    const { ending, log, unstarted } = run
+    if (!log.isReplay || log.isToSettle) return Effect.undefined
+    return Effect.map(unreachedSteps(run), (steps): Next | undefined => {
+      if (steps.length === 0) return undefined
+      // The handler was interrupted before it could reach them.
+      if (ending === "cancelled") return "again"
+      const part = unstarted.at(-1)
+      const place = part !== undefined
+        ? `stops at ${describeEvent(part)}, which has not begun`
+        : ending === undefined
+        ? "ends without it"
+        : "waits before it"
+      run.stopReason =
+        `its code has changed: it does not reach what is recorded as done (${describeEvents(steps)}), and ` +
+        `${place}; it compensates with code that reaches it, or without that after "skein tasks settle"`
+      run.ending ??= "changed"
+      return "done"
+    })
+  })
 
 /**
  * Replays the handler of a task that is cancelled or given up, to the point that it had reached, and compensates. No
- * step starts again, and code between two steps has `maxGapMs`.
+ * step starts again, and code between two steps has `Run.gapMs`.
  */
 const collect = Effect.fnUntraced(function*(run: Run, handler: FoundHandler["handler"]): Effect.fn.Return<Next> {
   yield* replayToStall(run, handler)
   if (!run.mayUndo && run.ending !== "suspended") return nextOf(run)
-  // Their compensations, if they had any, are not found.
-  yield* run.engine.codeChanges.reportUnreached(run.task.id, run.log.unreached)
   return yield* run.task.status === "cancelled" ? undoCancelled(run) : undoGivenUp(run)
 })
 
@@ -393,8 +446,8 @@ export const replayToStall = (
   Effect.suspend(() => {
     const stalled = Effect.gen(function*() {
       let knownEvents = -1
-      // After `maxGapMs` the run skips events that it does not reach, and may reach others.
-      const maxIdleMs = () => run.log.hasPending ? 2 * maxGapMs : maxGapMs
+      // After `gapMs` the run skips events that it does not reach, and may reach others.
+      const maxIdleMs = () => run.log.hasPending ? 2 * run.gapMs : run.gapMs
       for (let idleMs = 0; idleMs < maxIdleMs(); idleMs += replayCheckMs) {
         if (run.observations.isBusy || run.knownEvents !== knownEvents) idleMs = 0
         knownEvents = run.knownEvents
@@ -407,25 +460,6 @@ export const replayToStall = (
 
 const callHandler = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<Outcome> =>
   Effect.suspend(() => handler.run(makeTaskRequest(run, makeCurrentTask(run))))
-
-/**
- * Runs the compensations, the last one first. A failed compensation is logged, and the others run. The reason of the
- * first run that compensates is that of all: a task may be cancelled while it compensates because it has failed.
- */
-const undoAll = (run: Run, reason: UndoReason): Effect.Effect<void> =>
-  run.compensations.length === 0 ? Effect.void : Effect.flatMap(run.beginUndo(reason), (reason) => {
-    run.undoReason = reason
-    return Effect.forEach(
-      run.compensations.toReversed(),
-      (compensation) =>
-        Effect.catchCause(Effect.asVoid(compensation(reason)), (cause) =>
-          // The next run continues with a compensation that was interrupted from outside.
-          Cause.hasInterruptsOnly(cause) && run.isEnding
-            ? Effect.interrupt
-            : Effect.logError(`task ${run.task.tool}: a compensation failed`, cause)),
-      { discard: true }
-    )
-  })
 
 /** Whether the last event that the handler has observed is the answer of a person who declined or dismissed a question. */
 const hasDeclined = ({ answers, log }: Run): boolean => {

@@ -1,18 +1,19 @@
 /**
- * The events that a run waits for: answers, the ends of sleeps, and all events of earlier runs that are not at their
- * turn. The handler observes one event at a time, in the order of the log; a new event is stored before the handler
+ * The events that a run waits for: answers, events from outside, the ends of sleeps, and all events of earlier runs that
+ * are not at their turn. The handler observes one event at a time, in the order of the log; a new event is stored before the handler
  * observes it.
  *
  * Once every fiber of a run waits for an event that may take long, the run is suspended and takes no memory until an
  * event arrives.
  */
-import * as Clock from "effect/Clock"
+import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import * as Semaphore from "effect/Semaphore"
+import type { LogEntry } from "../store/store.ts"
 import type { MissingEvent } from "./codeChanges.ts"
 import { type EventKey, type TaskLog, textOf } from "./taskLog.ts"
 
@@ -27,8 +28,10 @@ export interface ObservingRun {
   readonly isEnding: boolean
   /** How many steps and short sleeps execute now. */
   readonly executing: number
+  /** The current time, in milliseconds of Unix time. */
+  readonly now: Effect.Effect<number>
   /** Stores the next event. */
-  readonly append: (event: EventKey) => Effect.Effect<void>
+  readonly append: (event: NewEvent) => Effect.Effect<void>
   /** Milliseconds that code between two steps may take while another branch waits. */
   readonly gapMs: number
   /**
@@ -46,6 +49,9 @@ export interface ObservingRun {
   readonly fork: (effect: Effect.Effect<void>) => Effect.Effect<unknown>
 }
 
+/** A new event, with its value, if it has one, and the place of one from outside. */
+export type NewEvent = EventKey & Partial<Pick<LogEntry, "value" | "place">>
+
 /** The wait of a fiber for events. */
 export interface Wait<A, E> {
   /** The events that end the wait. */
@@ -58,7 +64,7 @@ export interface Wait<A, E> {
    * The new event, when it is due. `undefined`: it has not happened after all. An event of an earlier run is not passed
    * to this.
    */
-  readonly arrive: Effect.Effect<EventKey | undefined>
+  readonly arrive: Effect.Effect<NewEvent | undefined>
   /** The effect to continue with. */
   readonly next: (event: EventKey) => Effect.Effect<A, E>
 }
@@ -232,6 +238,24 @@ export class Observations extends Data.Class<{ readonly run: ObservingRun }> {
     }
   }
 
+  /** How many questions fibers wait for that have no answer in `answers`. */
+  countOpenQuestions(answers: ReadonlyMap<string, unknown>): number {
+    let count = 0
+    for (const { events: [event] } of this.#waiters) {
+      if (event?.kind === "answer" && this.run.log.find(event) === undefined && !answers.has(event.name)) count++
+    }
+    return count
+  }
+
+  /** The names of the events from outside that fibers wait for. */
+  get awaitedEvents(): ReadonlyArray<string> {
+    const names = new Set<string>()
+    for (const { events: [event] } of this.#waiters) {
+      if (event?.kind === "received" && this.run.log.find(event) === undefined) names.add(event.name)
+    }
+    return [...names]
+  }
+
   /** The waiter whose new event is due longest, and when the next one is due. */
   #findDue(now: number): { readonly waiter: Waiter | undefined; readonly nextAt: number } {
     let waiter: Waiter | undefined
@@ -248,12 +272,17 @@ export class Observations extends Data.Class<{ readonly run: ObservingRun }> {
     return { waiter, nextAt }
   }
 
-  /** Stores the new event of a fiber, and lets it continue. */
+  /** Stores the new event of a fiber, and lets it continue. A defect, such as a value that is too large, is that of the fiber. */
   #deliver(waiter: Waiter): Effect.Effect<void> {
-    return Effect.flatMap(waiter.arrive, (event) => {
+    const delivered = Effect.flatMap(waiter.arrive, (event) => {
       if (event === undefined || !this.#waiters.has(waiter)) return Effect.void
       if (waiter.events.length === 0) return Effect.sync(() => this.#resume(waiter, event))
       return Effect.map(this.run.append(event), () => this.#resume(waiter, event))
+    })
+    return Effect.catchCause(delivered, (cause) => {
+      if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+      if (this.#waiters.delete(waiter)) Deferred.doneUnsafe(waiter.end, Effect.failCause(cause))
+      return Effect.void
     })
   }
 
@@ -295,7 +324,7 @@ export class Observations extends Data.Class<{ readonly run: ObservingRun }> {
         log.skipBefore(before)
         continue
       }
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* this.run.now
       const { nextAt, waiter } = this.#findDue(now)
       if (waiter !== undefined) {
         yield* this.#turn.withPermits(1)(this.busy(this.#deliver(waiter)))
@@ -313,7 +342,7 @@ export class Observations extends Data.Class<{ readonly run: ObservingRun }> {
         yield* this.#awaitActivity(nextAt - now)
         continue
       }
-      if (nextAt <= (yield* Clock.currentTimeMillis)) continue
+      if (nextAt <= (yield* this.run.now)) continue
       if (yield* this.#freeze(this.run.suspend(nextAt))) {
         this.interruptWaiters()
         return yield* this.run.interruptSelf

@@ -127,10 +127,13 @@ const waitForAnswer = (
     const message = `No answer to ${method} within its timeout`
     return Effect.fail(new RequestError({ reason: new Timeout({ message }), method }))
   }
-  const readAnswer = Effect.map(awaitStore(store.ask(id, question)), (answer) => {
-    if (answer !== undefined) answers.set(key, answer)
-    return answer
-  })
+  const readAnswer = Effect.map(
+    Effect.suspend(() => awaitStore(store.ask(id, question, log.nextSeq - 1))),
+    (answer) => {
+      if (answer !== undefined) answers.set(key, answer)
+      return answer
+    }
+  )
   const isLost = () => answers.get(key) === "lost"
   const wait: Wait<JsonObject, RequestError> = {
     events: [answered, withdrawn],
@@ -140,7 +143,7 @@ const waitForAnswer = (
       if (answers.has(key)) return Effect.succeed(answers.get(key) === undefined ? withdrawn : answered)
       // It may have been answered just before.
       return Effect.map(
-        Effect.andThen(awaitStore(store.withdraw(id, key)), readAnswer),
+        Effect.andThen(awaitStore(store.withdraw(id, key, log.nextSeq - 1)), readAnswer),
         (answer) => answer === undefined ? withdrawn : isLost() ? undefined : answered
       )
     }),
@@ -162,6 +165,6 @@ const waitForAnswer = (
     () =>
       run.isEnding || run.isCollecting || log.find(answered) !== undefined
         ? Effect.void
-        : awaitStore(store.markLost(id, key, true))
+        : awaitStore(store.markLost(id, key, true, log.nextSeq - 1))
   )
 }

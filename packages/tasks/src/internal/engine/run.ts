@@ -2,7 +2,6 @@
  * One run of a task's handler, from its beginning: the names it has claimed, the events it has observed, and why it
  * ends.
  */
-import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -14,13 +13,13 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { RunningStep } from "@skein/runtime/RequestContext"
 import type { UndoReason } from "../../CurrentTask.ts"
 import type { Handlers } from "../../TaskEngine.ts"
-import type { Lost, StoredTask } from "../store/store.ts"
+import type { Lost, StoredTask, UnreceivedEvent } from "../store/store.ts"
 import { awaitStore, type EngineContext } from "./engineContext.ts"
 import type { RunTrace } from "../telemetry/taskObserver.ts"
 import type { ActiveRun } from "./handlerRegistry.ts"
-import { type MissingEvent, patienceMs } from "./codeChanges.ts"
+import { describeEvent, type MissingEvent, patienceMs } from "./codeChanges.ts"
 import { EventWriter, type RecordOptions } from "./eventWriter.ts"
-import { maxGapMs, Observations, type ObservingRun, type Wait } from "./observations.ts"
+import { maxGapMs, type NewEvent, Observations, type ObservingRun, type Wait } from "./observations.ts"
 import { makeProgressWriter } from "./progressWriter.ts"
 import { type EventKey, type TaskLog, textOf } from "./taskLog.ts"
 
@@ -64,7 +63,7 @@ export type Ending =
   | "changed"
   /** The task begins again with other arguments. */
   | "continued"
-  /** Another worker has continued the task, or the task is deleted. */
+  /** Another worker has continued the task, it is deleted, or the database has lost its last events. */
   | "lost"
   /** Its handlers are removed. */
   | "released"
@@ -82,19 +81,29 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   readonly observations = new Observations({ run: this })
   readonly progress = makeProgressWriter(this)
   readonly #events = new EventWriter({ run: this })
+  readonly now = this.engine.store.clock.now
   /** How many events the run has received. */
   knownEvents = 0
   /** Why the run compensates, once it does. */
   undoReason: UndoReason | undefined = undefined
   ending: Ending | undefined = undefined
   hasBranches = false
+  /** Whether the task may have children. */
+  hasChildren = false
   /** How many status messages the run has set outside of steps. */
   statusMessageCount = 0
   executing = 0
+  /** The events from outside that the task has not received, once the run waits for one. */
+  #unreceived: ReadonlyArray<UnreceivedEvent> | undefined = undefined
   /** The parts that did not start because the run only replays. */
   readonly unstarted: Array<EventKey> = []
-  /** The event that the code does not reach, if the run has ended for that reason. */
-  missing: MissingEvent | undefined = undefined
+  /**
+   * The new step that a run which only replays has passed, until it reaches a recorded event. A compensation that is
+   * added after it may be that of this step, which has not happened.
+   */
+  passed: EventKey | undefined = undefined
+  /** Why the task waits for other code; `undefined` while it does not. */
+  stopReason: string | undefined = undefined
   #isStopped = this.stops > 0
   #recording = 0
   readonly #locks = new Map<string, Semaphore.Semaphore>()
@@ -125,7 +134,9 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
 
   stopWithout(missing: MissingEvent): boolean {
     if (this.isCollecting || this.undoReason !== undefined || this.ending !== undefined) return false
-    this.missing = missing
+    this.stopReason = `its code has changed: it does not reach ${
+      describeEvent(missing.event)
+    }, which was recorded while ${describeEvent(missing.part)} was under way; it continues with code that reaches it`
     this.end("changed")
     return true
   }
@@ -165,7 +176,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
     this.observations.interruptWaiters()
   }
 
-  /** Ends the run: another worker has appended an event. */
+  /** Ends the run: the log does not end where it has ended. */
   readonly lose: Effect.Effect<never> = Effect.suspend(() => {
     this.end("lost")
     return this.interruptSelf
@@ -199,9 +210,13 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   /** Suspends the run in the store. Returns `false` if it has events to observe. */
   suspend(wakeAt: number): Effect.Effect<boolean> {
     if (this.isCollecting) return Effect.sync(() => (this.ending ??= "suspended", true))
-    const { engine: { store }, execution: { signals, workerId }, task: { id } } = this
-    const suspended = Effect.flatMap(awaitStore(store.suspend(id, workerId, signals, wakeAt)), (done) => {
-      if (!done) return Effect.as(this.refresh, false)
+    const { answers, engine: { store }, execution: { signals, workerId }, log, observations, task: { id } } = this
+    const stored = Effect.suspend(() => {
+      const open = observations.countOpenQuestions(answers)
+      return awaitStore(store.suspend(id, workerId, signals, wakeAt, log, open, observations.awaitedEvents))
+    })
+    const suspended = Effect.flatMap(stored, (done) => {
+      if (!done) return Effect.as(this.#refreshAfter(signals), false)
       this.ending ??= "suspended"
       return Effect.succeed(true)
     })
@@ -217,7 +232,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
     yield* codeChanges.reportUnreached(id, log.unreached)
     for (const key of openQuestions) {
       if (this.names.has(`question/${key}`)) continue
-      yield* awaitStore(store.removeQuestion(id, key))
+      yield* awaitStore(store.removeQuestion(id, key, log.nextSeq - 1))
       yield* Effect.logWarning(
         `the code of a task has changed: it no longer asks the open question "${key}", which is withdrawn`
       )
@@ -232,22 +247,47 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
     return awaitStore(this.engine.store.setWaitsForWorker(this.task.id, false))
   })
 
-  /** Reads the events that the task was signalled. */
-  readonly refresh: Effect.Effect<void> = Effect.suspend(() => {
-    const { engine: { store }, execution, task: { id } } = this
+  /**
+   * Reads the events that the task was signalled. `refused`: the number of signals with which the store has not suspended
+   * the run. If it has not changed, the database has lost events or questions.
+   */
+  #refreshAfter(refused?: number): Effect.Effect<void> {
+    const { engine: { store }, execution, log, task: { id } } = this
+    const lastSeq = log.nextSeq - 1
     return Effect.flatMap(awaitStore(store.readSignals(id)), (state) => {
-      if (state?.worker !== execution.workerId) {
+      if (state?.worker !== execution.workerId || state.lastSeq < lastSeq) {
         return Effect.sync(() => this.end("lost"))
       }
       if (state.isCancelled && !this.isCollecting) return Effect.sync(() => this.cancel())
+      if (state.signals === refused) return Effect.sync(() => this.end("lost"))
       if (state.signals === execution.signals) return Effect.void
       return Effect.map(awaitStore(store.readAnswers(id)), (answers) => {
         for (const { answer, key } of answers) this.answers.set(key, answer)
         execution.signals = Math.max(execution.signals, state.signals)
         this.observations.noteActivity()
-      })
+      }).pipe(Effect.andThen(this.#unreceived === undefined ? Effect.void : this.readEvents))
     })
-  })
+  }
+
+  /** The first event from outside with a name that the task has not received, as of the last `readEvents`. */
+  findUnreceived(name: string): UnreceivedEvent | undefined {
+    return this.#unreceived?.find((event) => event.name === name)
+  }
+
+  /** Reads the events from outside. */
+  readonly readEvents: Effect.Effect<void> = Effect.suspend(() =>
+    Effect.map(
+      Effect.all([awaitStore(this.engine.store.readEvents(this.task.id)), this.now]),
+      ([events, now]) => {
+        // The clock of the sender may be ahead a little.
+        this.#unreceived = events.map((event) => ({ ...event, at: Math.min(event.at, now) }))
+        this.observations.noteActivity()
+      }
+    )
+  )
+
+  /** Reads the events that the task was signalled. */
+  readonly refresh: Effect.Effect<void> = Effect.suspend(() => this.#refreshAfter())
 
   /** Interrupts the handler of a task that is cancelled. The next run collects its compensations. */
   cancel(): void {
@@ -290,6 +330,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
       )
       const next = (event: EventKey) => {
         this.knownEvents++
+        this.passed = undefined
         return wait.next(event)
       }
       if (known === undefined) return this.observations.wait({ ...wait, next })
@@ -298,13 +339,29 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
     })
   }
 
-  /** Appends an event without a value. */
-  append(event: EventKey): Effect.Effect<void> {
+  /** Appends an event. It has no value by default. */
+  append(event: NewEvent): Effect.Effect<void> {
     return Effect.flatMap(
-      Clock.currentTimeMillis,
-      (at) => this.#events.store({ ...event, value: null, startedAt: undefined, at })
+      this.now,
+      (at) =>
+        Effect.map(this.#events.store({ value: null, startedAt: undefined, ...event, at }), () => {
+          if (event.place === undefined) return
+          this.#unreceived = this.#unreceived?.filter(({ place }) => place !== event.place)
+        })
     )
   }
+
+  #endedChildren: { readonly signals: number; readonly names: ReadonlySet<string> } | undefined
+
+  /** The names of the children that have ended, read once after each signal. */
+  readonly endedChildren: Effect.Effect<ReadonlySet<string>> = Effect.suspend(() => {
+    const { engine: { store }, execution: { signals }, task: { id } } = this
+    if (this.#endedChildren?.signals === signals) return Effect.succeed(this.#endedChildren.names)
+    return Effect.map(awaitStore(store.children.findEnded(id)), (names) => {
+      this.#endedChildren = { signals, names }
+      return names
+    })
+  })
 
   /** Stores why the run compensates. Returns the reason of an earlier run, if there is one. */
   beginUndo(reason: UndoReason): Effect.Effect<UndoReason> {
@@ -314,8 +371,8 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
       : Effect.succeed(known)
   }
 
-  /** Stores a timer, with the time at which it ends. */
-  setTimer(event: EventKey, at: number): Effect.Effect<void> {
+  /** Stores an event that handlers do not observe: a timer, with the time at which it ends, or the version of the code. */
+  storeUnobserved(event: EventKey, at: number): Effect.Effect<void> {
     return Effect.uninterruptibleMask((restore) =>
       this.observations.inTurn(restore, this.#events.store({ ...event, value: null, startedAt: undefined, at }))
     )
@@ -329,7 +386,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
     options: RecordOptions<A>,
     execute: (restore: Restore) => Effect.Effect<Executed, E, R>
   ): Effect.Effect<A, E, R> {
-    const { attempt, decode, kind, name } = options
+    const { attempt, decode, kind, name, passed } = options
     const event: EventKey = { kind, name, attempt }
     return Effect.withFiber((fiber) => {
       this.noteFiber(fiber)
@@ -342,24 +399,37 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
       }
       const executed = this.#execute(options, event, execute)
       if (this.undoReason !== undefined) return executed
-      return this.startNew(event, executed)
+      return this.startNew(event, executed, passed)
     })
   }
 
   /**
    * Starts a part of the task that earlier runs have not recorded. A part that has lost a race in an earlier run must
    * not start again before it loses the race again, so it waits for the events that were recorded while it was under
-   * way. In a run that only replays it never starts.
+   * way. In a run that only replays it never starts. There a part with a `passed` value is passed if further
+   * events are recorded, because the code may have it in front of them since then. Beside branches it could win a race
+   * that it has not won.
    */
-  startNew<A, E, R>(event: EventKey, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+  startNew<A, E, R>(
+    event: EventKey,
+    effect: Effect.Effect<A, E, R>,
+    passed?: Effect.Effect<A>
+  ): Effect.Effect<A, E, R> {
     if (this.isCollecting) {
-      this.unstarted.push(event)
-      return this.observe(neverEnds)
+      if (passed === undefined || this.hasBranches || !this.log.hasPending) return this.stall(event)
+      if (event.kind === "step") this.passed = event
+      return passed
     }
     const started = this.#isStopped ? Effect.andThen(this.goOn, effect) : effect
     const { log } = this
     const mustWait = log.hasPending && (this.hasBranches || log.findBeside(event) !== undefined)
     return mustWait ? Effect.andThen(this.observe({ ...replayEnds, starts: event }), started) : started
+  }
+
+  /** Ends the progress of a fiber at a part of the task that does not start, in a run that only replays. */
+  stall(event: EventKey): Effect.Effect<never> {
+    this.unstarted.push(event)
+    return this.observe(neverEnds)
   }
 
   #execute<A, E, R>(
@@ -370,13 +440,13 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
     const { engine, observations } = this
     const { decode, transactional = false } = options
     const recorded = Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(Clock.currentTimeMillis, (startedAt) => {
+      Effect.flatMap(this.now, (startedAt) => {
         const execution = Effect.suspend(() => {
           this.executing++
           return Effect.ensuring(execute(restore), Effect.sync(() => this.executing--))
         })
         const ended = Effect.flatMap(execution, ({ failed, text }) =>
-          Effect.map(Clock.currentTimeMillis, (at) => ({ failed, event: { ...event, value: text, startedAt, at } })))
+          Effect.map(this.now, (at) => ({ failed, event: { ...event, value: text, startedAt, at } })))
         // The next event waits until the handler has observed this one, which may take a decryption.
         return transactional
           ? observations.inTurn(restore, Effect.flatMap(this.#events.transact(options, event, ended), decode))

@@ -1,12 +1,13 @@
 /**
  * The times of schedules: their rules, their options with defaults, and the times that are due.
  */
+import * as Clock from "effect/Clock"
 import * as Cron from "effect/Cron"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { TaskError } from "../../TaskError.ts"
 import type { TimeOptions, Times } from "../../TaskSchedules.ts"
-import { currentMillis, invalidOption, maxTime } from "../store/database.ts"
+import { invalidOption, maxTime } from "../store/database.ts"
 
 /** Milliseconds after which a time that has no task yet is missed. */
 const missedAfterMs = 60_000
@@ -74,7 +75,7 @@ export const checkSchedule = (name: string, options: TimeOptions): Effect.Effect
         `the schedule "${name}" has cron "${cron}" and timeZone "${timeZone}": ${message} ("${input ?? ""}")`
       )
     }
-    return Effect.flatMap(currentMillis, (now) =>
+    return Effect.flatMap(Clock.currentTimeMillis, (now) =>
       timeAfter(parsed.success, now) === maxTime
         ? invalid(`cron of the schedule "${name}" is "${cron}": it has no time in the coming years`)
         : Effect.succeed(parsed.success))

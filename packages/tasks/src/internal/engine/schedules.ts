@@ -8,23 +8,31 @@ import type { TaskError } from "../../TaskError.ts"
 import type { Definition, Schedule, TaskSchedules, Times } from "../../TaskSchedules.ts"
 import { isFinal, type NewTask, type State } from "../../TaskState.ts"
 import { toPageSize } from "../base/bounds.ts"
-import { currentMillis, isUnreachable, maxTime } from "../store/database.ts"
+import { isUnreachable, maxTime } from "../store/database.ts"
 import type { ScheduleRow } from "../store/schedules.ts"
 import type { TaskStore } from "../store/store.ts"
 import { fromJson, permanentError, toJson } from "../store/storedText.ts"
 import { Alarm } from "./alarm.ts"
 import { checkSchedule, findDue, parseTimes, timeAfter, withDefaults } from "./scheduleTimes.ts"
+import type { ClockCheck } from "./clockCheck.ts"
 import type { StoreOutage } from "./storeOutage.ts"
 
 /** The parts of an engine that start the tasks of schedules. */
 export interface ScheduleOptions {
   readonly store: TaskStore["Service"]
   readonly outage: StoreOutage
+  readonly clockCheck: ClockCheck
   readonly submit: (task: NewTask) => Effect.Effect<State, TaskError>
 }
 
 /** Milliseconds between two looks for due schedules, at most: another process may have added one. */
 const lookIntervalMs = 60_000
+
+/** Milliseconds between two looks for next times that are too late. */
+const repairIntervalMs = 900_000
+
+/** Milliseconds by which the time of another process may be ahead of that of this one. */
+const maxLeadMs = 60_000
 
 /** Milliseconds until the next attempt to start a task that could not be created. */
 const retryMs = 1000
@@ -105,11 +113,12 @@ const withTime = (args: NewTask["args"], timeArgument: string | undefined, time:
   timeArgument === undefined ? args : { ...args, [timeArgument]: toText(time) }
 
 /** Makes the service, and the effect that looks for due schedules forever. */
-export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
+export const makeSchedules = ({ clockCheck, outage, store, submit }: ScheduleOptions) => {
   const { schedules } = store
-  const alarm = new Alarm()
+  const alarm = new Alarm({ now: store.clock.now })
   /** The schedules that could not start a task in the last look, with their times, which are logged once. */
   let failures = new Map<string, number>()
+  let repairAt: number | undefined
 
   const argsOf = (row: ScheduleRow): Effect.Effect<NewTask["args"], TaskError> =>
     Effect.flatMap(store.decrypt(row.args ?? "", associatedData(row.name)), fromJson<NewTask["args"]>)
@@ -181,7 +190,7 @@ export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
 
   /** Starts the tasks of all due schedules. Returns when to look again. */
   const look: Effect.Effect<number, TaskError> = Effect.gen(function*() {
-    const now = yield* currentMillis
+    const now = yield* store.clock.now
     let wakeAt = now + lookIntervalMs
     const failed = new Map<string, number>()
     let page: ReadonlyArray<ScheduleRow> = []
@@ -196,9 +205,41 @@ export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
     return wakeAt
   })
 
+  /**
+   * Sets the next times that are later than the next time from now. A clock that was ahead has moved these schedules, and
+   * nothing else would start their tasks before that time.
+   */
+  const repair = Effect.gen(function*() {
+    const now = yield* store.clock.now
+    if (repairAt !== undefined && now < repairAt && now >= repairAt - repairIntervalMs) return
+    let page: ReadonlyArray<ScheduleRow> = []
+    do {
+      page = yield* schedules.list(page.at(-1)?.name ?? "", pageSize)
+      for (const row of page) {
+        if (row.isPaused) continue
+        const cron = yield* Effect.orElseSucceed(
+          Effect.flatMap(decode(row), ({ times }) => toCron(row.name, times)),
+          () => undefined
+        )
+        // Another process may have started the task of a time that is just due.
+        if (cron === undefined || row.nextAt <= timeAfter(cron, now + maxLeadMs)) continue
+        const nextAt = timeAfter(cron, now)
+        if (!(yield* schedules.move(row, row.nextAt, nextAt))) continue
+        yield* Effect.logWarning(
+          `the next time of the schedule "${row.name}" was too late, because a clock was wrong: it is ${
+            toText(nextAt)
+          } ` +
+            `instead of ${row.nextAt >= maxTime ? "never" : toText(row.nextAt)}`
+        )
+      }
+    } while (page.length === pageSize)
+    repairAt = now + repairIntervalMs
+  })
+
   const loop = Effect.gen(function*() {
-    const wakeAt = yield* outage.guard(look)
-    const now = yield* currentMillis
+    const looked = Effect.flatMap(clockCheck.check, (isRight) => isRight ? Effect.andThen(repair, look) : unknownTime)
+    const wakeAt = yield* outage.guard(looked)
+    const now = yield* store.clock.now
     yield* alarm.sleep(wakeAt === undefined ? retryMs : Math.max(wakeAt - now, 0))
   })
 
@@ -219,7 +260,7 @@ export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
         rule: ruleOf(times),
         definition: JSON.stringify(stored, (_, value: unknown) => value === Infinity ? undefined : value),
         args,
-        nextAt: timeAfter(cron, yield* currentMillis)
+        nextAt: timeAfter(cron, yield* store.clock.now)
       })
       alarm.wakeBefore(row.nextAt)
       return yield* toSchedule(row)
@@ -234,7 +275,7 @@ export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
       const row = yield* schedules.find(name)
       if (row === undefined) return false
       const cron = yield* toCron(name, (yield* decode(row)).times)
-      const nextAt = timeAfter(cron, yield* currentMillis)
+      const nextAt = timeAfter(cron, yield* store.clock.now)
       const isResumed = yield* schedules.resume(row, nextAt)
       if (isResumed) alarm.wakeBefore(nextAt)
       return isResumed
@@ -245,7 +286,7 @@ export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
         const row = (yield* schedules.lock(name)) ? yield* schedules.find(name) : undefined
         if (row === undefined) return undefined
         const { task, timeArgument } = yield* decode(row)
-        const now = yield* currentMillis
+        const now = yield* store.clock.now
         const state = yield* submit({ ...task, args: withTime(yield* argsOf(row), timeArgument, now) })
         yield* schedules.noteTask(name, now, state.id)
         return state
@@ -253,5 +294,8 @@ export const makeSchedules = ({ outage, store, submit }: ScheduleOptions) => {
   }
   return { service, loop }
 }
+
+/** When to look again is not known. */
+const unknownTime = Effect.undefined
 
 const toText = (time: number): string => new Date(time).toISOString()

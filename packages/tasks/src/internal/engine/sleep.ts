@@ -1,7 +1,6 @@
 /**
  * Durable sleeps: `Step.sleep`, and the long pauses between the attempts of a step.
  */
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { maxMemoryPauseMs } from "./engineContext.ts"
@@ -12,7 +11,7 @@ import type { EventKey } from "./taskLog.ts"
 /** The latest end of a timer, in milliseconds of Unix time: it must be a valid date. */
 const maxTimerEnd = 8.64e15
 
-const firedEvent = (name: string): EventKey => ({ kind: "fired", name, attempt: 1 })
+export const firedEvent = (name: string): EventKey => ({ kind: "fired", name, attempt: 1 })
 const timerEvent = (name: string): EventKey => ({ kind: "timer", name, attempt: 1 })
 
 /** The end of a timer, in milliseconds of Unix time. Sets it if it is not set. */
@@ -20,9 +19,9 @@ export const timerEnd = (run: Run, name: string, milliseconds: number): Effect.E
   Effect.suspend(() => {
     const timer = run.log.find(timerEvent(name))
     if (timer !== undefined) return Effect.succeed(timer.at)
-    return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    return Effect.flatMap(run.now, (now) => {
       const end = Math.min(now + milliseconds, maxTimerEnd)
-      return Effect.as(run.setTimer(timerEvent(name), end), end)
+      return Effect.as(run.storeUnobserved(timerEvent(name), end), end)
     })
   })
 
@@ -45,12 +44,16 @@ export const sleep = (run: Run, given: string, duration: Duration.Input): Effect
     // Retries and questions have timers too.
     const name = `sleep/${given}`
     if (problem !== undefined) return problem
+    // Programs without types may leave out the name.
+    if (duration === undefined) {
+      return Effect.die(new TypeError(`sleep needs a name and a duration: sleep("rest", ${JSON.stringify(given)})`))
+    }
     const milliseconds = Math.ceil(Duration.toMillis(duration))
     if (milliseconds <= 0) return Effect.void
     if (run.undoReason !== undefined) return run.preventSuspension(Effect.sleep(milliseconds))
     if (milliseconds <= maxMemoryPauseMs) {
       return run.record(
-        { kind: "fired", name, attempt: 1, decode: () => Effect.void },
+        { kind: "fired", name, attempt: 1, decode: () => Effect.void, passed: Effect.void },
         (restore) => restore(Effect.as(Effect.sleep(milliseconds), { text: "", failed: false }))
       )
     }
@@ -60,5 +63,5 @@ export const sleep = (run: Run, given: string, duration: Duration.Input): Effect
       run.preventSuspension(timerEnd(run, name, milliseconds)),
       (end) => sleepUntil(run, name, end)
     )
-    return run.log.find(timerEvent(name)) === undefined ? run.startNew(firedEvent(name), timed) : timed
+    return run.log.find(timerEvent(name)) === undefined ? run.startNew(firedEvent(name), timed, Effect.void) : timed
   })

@@ -19,6 +19,7 @@ import type { StepOptions } from "../../CurrentTask.ts"
 import { excerptOf } from "../base/excerpt.ts"
 import { messageOf } from "../base/text.ts"
 import { awaitStore, fingerprint, maxMemoryPauseMs } from "./engineContext.ts"
+import type { LogEntry } from "../store/store.ts"
 import { claimName, CurrentStep, misplacedInStep } from "./placement.ts"
 import { type Executed, type Restore, type Run } from "./run.ts"
 import { hasFired, sleepUntil } from "./sleep.ts"
@@ -57,7 +58,7 @@ interface Happened {
   value?: { readonly of: unknown } | undefined
 }
 
-const codecOf = <A, E>(name: string, { error, success }: StepOptions<A, E>) => {
+const codecOf = <A, E>(now: Effect.Effect<number>, name: string, { error, success }: StepOptions<A, E>) => {
   const values = success && Schema.toCodecJson(success)
   const errors = error && Schema.toCodecJson(error)
   const write = <T>(codec: Schema.ConstraintCodec<T, unknown> | undefined, value: T, kind: string) => {
@@ -73,7 +74,7 @@ const codecOf = <A, E>(name: string, { error, success }: StepOptions<A, E>) => {
   }
   return {
     encode: (exit: Exit.Exit<A, E>) =>
-      Effect.map(Clock.currentTimeMillis, (at): RecordedExit => {
+      Effect.map(now, (at): RecordedExit => {
         if (Exit.isSuccess(exit)) {
           const v = write(values, exit.value, "value")
           return Result.isSuccess(v) ? { v: v.success } : { d: v.failure, r: excerptOf(exit.value) }
@@ -118,9 +119,12 @@ export const step = <A, E, R, R2 = never>(
   Effect.withFiber((fiber) => {
     const problem = misplacedInStep(fiber, `step "${name}"`) ?? claimName(run, "step", name)
     if (problem !== undefined) return problem
-    const codec = codecOf(name, options)
+    const codec = codecOf(run.now, name, options)
     const happened: Happened = {}
-    const attempt = (number: number) => attemptStep(run, name, number, options, codec, execute, happened)
+    // A step without a value, which nothing undoes: see `Run.startNew`.
+    const isNeeded = options.success !== undefined || compensate !== undefined
+    const attempt = (number: number) =>
+      attemptStep(run, name, number, options, codec, execute, happened, isNeeded || number > 1 ? undefined : noValue)
     const result = options.retry === undefined
       ? Effect.flatMap(attempt(1), toEffect)
       : withRetries(run, name, options.retry, attempt)
@@ -133,8 +137,24 @@ export const step = <A, E, R, R2 = never>(
     )
   })
 
+const noValue = /* @__PURE__ */ Effect.succeed({ _tag: "Value" as const, value: undefined as never })
+
 const toEffect = <A, E>(result: AttemptResult<A, E>): Effect.Effect<A, E> =>
   result._tag === "Value" ? Effect.succeed(result.value) : Effect.fail(result.error)
+
+/** The associated data of the record of an attempt. */
+const associatedDataOf = (id: string, { attempt, name }: Pick<LogEntry, "attempt" | "name">): string =>
+  `${id}/step/${attempt}/${name}`
+
+/** Whether an event records that a step has had its effect, as opposed to an attempt that has failed. */
+export const hasActed = ({ engine: { store }, task: { id } }: Run, entry: LogEntry): Effect.Effect<boolean> =>
+  entry.kind !== "step" ? Effect.succeed(false) : Effect.map(
+    awaitStore(store.decrypt(entry.value ?? "", associatedDataOf(id, entry))),
+    (text) => {
+      const recorded = JSON.parse(text) as RecordedExit
+      return "v" in recorded || "r" in recorded
+    }
+  )
 
 const attemptStep = <A, E, R>(
   run: Run,
@@ -143,11 +163,12 @@ const attemptStep = <A, E, R>(
   options: StepOptions<A, E>,
   codec: Codec<A, E>,
   execute: (key: string) => Effect.Effect<A, E, R>,
-  happened: Happened
+  happened: Happened,
+  passed?: Effect.Effect<AttemptResult<A, E>>
 ): Effect.Effect<AttemptResult<A, E>, never, R> => {
   const { engine: { store }, task } = run
   const { transactional = false } = options
-  const associatedData = `${task.id}/step/${attempt}/${name}`
+  const associatedData = associatedDataOf(task.id, { attempt, name })
   /** The cause of a defect in this process. */
   let defect: Cause.Cause<never> | undefined
   const executed = Effect.flatMap(
@@ -193,7 +214,7 @@ const attemptStep = <A, E, R>(
     })
   const encodeDefect = (message: string) =>
     awaitStore(store.encrypt(JSON.stringify(defectRecord(message, happened)), associatedData))
-  const ended = run.record({ kind: "step", name, attempt, transactional, decode, encodeDefect }, recorded)
+  const ended = run.record({ kind: "step", name, attempt, transactional, decode, encodeDefect, passed }, recorded)
   return observer === undefined ? ended : Effect.withFiber((fiber) => {
     parent = Context.getOrUndefined(fiber.context, Tracer.ParentSpan)
     return ended
@@ -278,7 +299,7 @@ const withRetries = <A, E, R>(
   })
 
 const pauseUntil = (run: Run, name: string, at: number): Effect.Effect<void> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+  Effect.flatMap(run.now, (now) => {
     const remaining = at - now
     if (hasFired(run, name)) return sleepUntil(run, name, 0)
     if (remaining <= 0) return Effect.void

@@ -1,13 +1,14 @@
 /**
  * The sweeper: cancels expired tasks, and deletes them after their compensations. Any number of processes may do it.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
 import { isFinal } from "../../TaskState.ts"
 import type { SweepRow, TaskStore } from "../store/store.ts"
 import { logAnnotations } from "../base/text.ts"
 import type { Alarm } from "./alarm.ts"
+import { cancelChildren } from "./children.ts"
+import type { ClockCheck } from "./clockCheck.ts"
 import type { StoreOutage } from "./storeOutage.ts"
 
 /** The services and options of the sweeper. Times are in milliseconds. */
@@ -18,7 +19,11 @@ export interface SweeperOptions {
   /** Ends the pause when a task is created that expires earlier. */
   readonly expiryAlarm: Alarm
   readonly outage: StoreOutage
-  /** The time from the expiry of a task until it is deleted even if its compensations have not completed. */
+  readonly clockCheck: ClockCheck
+  /**
+   * The time from the expiry of a task until it is deleted even if its compensations have not completed, unless it waits
+   * for other code.
+   */
   readonly undoTimeout: number
 }
 
@@ -37,7 +42,7 @@ const sweepPage = Effect.fnUntraced(function*(
   { store, undoTimeout }: SweeperOptions,
   page: ReadonlyArray<SweepRow>
 ): Effect.fn.Return<boolean, TaskError> {
-  const now = yield* Clock.currentTimeMillis
+  const now = yield* store.clock.now
   const removable: Array<string> = []
   let hasChanged = false
   for (const row of page) {
@@ -47,12 +52,13 @@ const sweepPage = Effect.fnUntraced(function*(
       hasChanged = true
       const statusMessage = "The task exceeded its time to live"
       yield* store.finish(row.id, { status: "cancelled", statusMessage })
-    } else if (overdue >= 0) {
+    } else if (overdue >= 0 && !row.waitsForCode) {
       hasChanged = true
       yield* Effect.annotateLogs(
         Effect.logWarning("deleting an expired task whose compensations have not finished within undoTimeout"),
         logAnnotations(row)
       )
+      yield* cancelChildren(store, row.id)
       yield* store.settle(row.id)
     }
   }
@@ -77,13 +83,14 @@ const sweepAll = Effect.fnUntraced(function*(sweeper: SweeperOptions): Effect.fn
 /** Cancels and deletes expired tasks, forever. */
 export const removeExpired = (sweeper: SweeperOptions): Effect.Effect<never> =>
   Effect.suspend(() => {
-    const { expiryAlarm, maxInterval, outage, store } = sweeper
+    const { clockCheck, expiryAlarm, maxInterval, outage, store } = sweeper
     let pause = minPauseMs
-    const check = Effect.map(outage.guard(sweepAll(sweeper)), (hasChanged) => {
+    const sweep = Effect.flatMap(clockCheck.check, (isRight) => isRight ? sweepAll(sweeper) : Effect.succeed(false))
+    const check = Effect.map(outage.guard(sweep), (hasChanged) => {
       pause = hasChanged === true ? minPauseMs : pause * 2
     })
     const sleep = Effect.gen(function*() {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* store.clock.now
       const next = (yield* Effect.orElseSucceed(store.nextExpiry(now), () => undefined)) ?? Infinity
       yield* expiryAlarm.sleep(Math.max(Math.min(next - now, pause, maxInterval), minPauseMs))
     })

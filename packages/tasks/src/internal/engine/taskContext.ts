@@ -16,6 +16,9 @@ import { SqlClient } from "effect/sql/SqlClient"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import { CurrentTask, type StepOptions as EffectStepOptions, type UndoReason } from "../../CurrentTask.ts"
 import { messageOf } from "../base/text.ts"
+import type { ForEachOptions } from "../base/child.ts"
+import * as childTasks from "./childTasks.ts"
+import type { Definition } from "./definitionCodec.ts"
 import { isLostTransaction, UnrecordedValue } from "./steps.ts"
 import {
   type Retry,
@@ -33,17 +36,39 @@ export const taskContext = <R>(
   task: CurrentTask["Service"]
 ): TaskContext<R> => {
   const { run } = context
+  const forEach = async (
+    child: Definition<object, unknown>,
+    items: ReadonlyArray<object>,
+    options?: ForEachOptions
+  ) => {
+    const values = await run(childTasks.forEach(child, items, options))
+    return options?.onFailure === "collect"
+      ? (values as ReadonlyArray<Result.Result<unknown, unknown>>).map(toSettled)
+      : values
+  }
   return {
     ...context,
     taskId: task.id,
     setStatusMessage: (message) => run(task.setStatusMessage(message)),
+    label: (name, value) => run(task.label(name, value)),
     step: (name, execute, options) => run(step(task, name, execute, options)),
     transaction: (name, execute, options) => run(transaction(task, name, execute, options)),
     sleep: (name, duration) => run(task.sleep(name, duration)),
+    awaitEvent: (name, options) => run(task.awaitEvent(name, options)),
     compensate: (undo) => run(task.compensate((reason) => compensation(task, undo, reason))),
-    continueWith: (args) => run(task.continueWith(args))
+    patched: (name) => run(task.patched(name)),
+    continueWith: (args) => run(task.continueWith(args)),
+    start: (child, args, options) => run(childTasks.start(child, args, options)),
+    join: (child) => run(childTasks.join(child)),
+    forEach: forEach as TaskContext["forEach"]
   }
 }
+
+/** The result of an item, as that of a promise. */
+const toSettled = <A>(result: Result.Result<A, unknown>): PromiseSettledResult<A> =>
+  Result.isSuccess(result)
+    ? { status: "fulfilled", value: result.success }
+    : { status: "rejected", reason: result.failure }
 
 /** Runs a compensation with a context of its own. */
 const compensation = <R>(

@@ -7,7 +7,7 @@
  */
 import * as Iterable from "effect/Iterable"
 import type { UndoReason } from "../../CurrentTask.ts"
-import type { LogEntry } from "../store/store.ts"
+import type { LogEnd, LogEntry } from "../store/store.ts"
 
 /** The members that identify an event in a log. */
 export type EventKey = Pick<LogEntry, "kind" | "name" | "attempt">
@@ -15,10 +15,20 @@ export type EventKey = Pick<LogEntry, "kind" | "name" | "attempt">
 /** The key of an event, as a text. */
 export const textOf = ({ attempt, kind, name }: EventKey): string => `${kind} ${attempt} ${name}`
 
-const unobserved: ReadonlySet<LogEntry["kind"]> = new Set(["timer", "undo", "giveUp", "continued"])
+const unobserved: ReadonlySet<LogEntry["kind"]> = new Set([
+  "timer",
+  "undo",
+  "giveUp",
+  "continued",
+  "stopped",
+  "settled",
+  "patched",
+  "unpatched"
+])
 
 /**
- * Whether handlers do not observe an event: a timer is set, compensations begin, the task is given up, or the log begins.
+ * Whether handlers do not observe an event: a timer is set, compensations begin, the task is given up, stopped or
+ * settled, it runs with a change of the code or without it, or the log begins.
  */
 export const isUnobserved = ({ kind }: EventKey): boolean => unobserved.has(kind)
 
@@ -26,12 +36,13 @@ export const isUnobserved = ({ kind }: EventKey): boolean => unobserved.has(kind
 export const maxBeside = 10
 
 /** The events of a task. */
-export class TaskLog {
+export class TaskLog implements LogEnd {
   readonly #entries = new Map<string, LogEntry>()
   readonly #skipped: Array<LogEntry> = []
   /** The events of earlier runs that this run has not reached, in their order. */
   readonly #pending = new Map<string, number>()
   #nextSeq = 1
+  #lastAt: number | undefined = undefined
   #continuation = 0
   /** Whether earlier runs have observed events. */
   readonly isReplay: boolean
@@ -47,6 +58,11 @@ export class TaskLog {
   /** The position of the next event. */
   get nextSeq(): number {
     return this.#nextSeq
+  }
+
+  /** The time of the last event. */
+  get lastAt(): number | undefined {
+    return this.#lastAt
   }
 
   /** The number of events. */
@@ -68,6 +84,7 @@ export class TaskLog {
   add(entry: LogEntry): void {
     this.#entries.set(textOf(entry), entry)
     this.#nextSeq = entry.seq + 1
+    this.#lastAt = entry.at
     if (entry.kind === "continued") this.#continuation = entry.seq
   }
 
@@ -87,11 +104,18 @@ export class TaskLog {
     return entry && Number(entry.name)
   }
 
+  /** Whether an operator has decided that the task ends without the compensations that its code does not reach. */
+  get isToSettle(): boolean {
+    return this.#firstOf("settled") !== undefined
+  }
+
   /** Whether the task has run with a handler that consists of steps; any other handler only asks, and uses `Once`. */
   get isOfDurable(): boolean {
     return Iterable.some(this.#entries.values(), ({ kind, name }) => {
       const isTimer = kind === "fired" || kind === "timer"
-      return kind === "step" || kind === "undo" || kind === "continued" || (isTimer && !name.startsWith("timeout/"))
+      return kind === "step" || kind === "received" || kind === "start" || kind === "join" || kind === "undo" ||
+        kind === "continued" ||
+        (isTimer && !name.startsWith("timeout/"))
     })
   }
 

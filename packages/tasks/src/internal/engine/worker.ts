@@ -11,13 +11,16 @@ import type * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Iterable from "effect/Iterable"
 import * as Latch from "effect/Latch"
 import type * as Scope from "effect/Scope"
 import type { TaskError } from "../../TaskError.ts"
 import type { State } from "../../TaskState.ts"
 import type { Claim, StoredTask } from "../store/store.ts"
-import { awaitStore, type EngineContext, EngineStopped } from "./engineContext.ts"
+import { awaitStore, CurrentRun, type EngineContext, EngineStopped } from "./engineContext.ts"
 import { type Execution, runExecution } from "./execution.ts"
+import type { ClockCheck } from "./clockCheck.ts"
+import { StepReport } from "./stepReport.ts"
 import type { StoreOutage } from "./storeOutage.ts"
 
 /** The options of a worker. Times are in milliseconds. */
@@ -26,14 +29,22 @@ export interface WorkerOptions {
   readonly pools: ReadonlyArray<string> | undefined
   /** The name of the machine, for operators. */
   readonly host: string
+  /** The id of the process, for operators. */
+  readonly pid: number
+  /** The name and version of its program, for operators, or `""`. */
+  readonly application: string
   /** How long its tasks are kept for it without a renewal; `undefined`: it is the only worker. */
   readonly leaseMs: number | undefined
+  /** Whether the store is a SQLite file, which programs beside its servers may change. */
+  readonly hasFile: boolean
   /** Between two checks for tasks whose time has come. */
   readonly pollInterval: number
   /** How many tasks it runs at the same time. */
   readonly concurrency: number
   /** How long its runs may take to end when it stops. */
   readonly shutdownTimeout: number
+  /** Whether its time skips, as in tests: then it does not report that the event loop was blocked. */
+  readonly skipsTime?: boolean | undefined
 }
 
 /** Tasks that are claimed in one statement, at most: the others stay for other workers. */
@@ -50,6 +61,9 @@ const maxStallMs = 1000
 
 /** Milliseconds between two checks in a single process, while tasks run, whether the event loop was blocked. */
 const stallCheckMs = 500
+
+/** Milliseconds between two reports of the steps that run, of a worker without a lease. */
+const reportIntervalMs = 2000
 
 /** Milliseconds that the last statements of a worker may take when it stops. */
 const farewellMs = 1000
@@ -76,6 +90,7 @@ interface Active {
 interface WorkerParts {
   readonly engine: EngineContext
   readonly outage: StoreOutage
+  readonly clockCheck: ClockCheck
   readonly options: WorkerOptions
 }
 
@@ -92,6 +107,10 @@ export class Worker extends Data.Class<WorkerParts> {
   #leaseEnd = Infinity
   /** Whether other workers were registered at the last renewal. */
   #hasOthers = false
+  /** The tasks that were lost with their workers, and have not stored an event since. */
+  readonly #lost = new Set<Execution>()
+  /** How many such tasks have stored an event or ended here. */
+  #recovered = 0
   /** When the event loop has to renew the lease; in a single process, when it has to notice that it runs. */
   #renewalDue = Infinity
   #clock: Clock.Clock | undefined = undefined
@@ -101,13 +120,17 @@ export class Worker extends Data.Class<WorkerParts> {
   /** Claims of the last check that no run belongs to. */
   #unknownClaims = new Set<string>()
 
+  #steps = new StepReport()
+
   /** The number of tasks that it runs. */
   get running(): number {
     return this.#active.size
   }
 
   get #capacity(): number {
-    return this.#isStopping || this.engine.handlers.isEmpty ? 0 : this.options.concurrency - this.#active.size
+    return this.#isStopping || this.engine.handlers.isEmpty || !this.clockCheck.isRight
+      ? 0
+      : this.options.concurrency - this.#active.size
   }
 
   /** Whether the lease is valid. */
@@ -144,20 +167,44 @@ export class Worker extends Data.Class<WorkerParts> {
       this.#expectTick(stallCheckMs)
       this.#hasRuns.openUnsafe()
     }
+    // The run of a claim that was taken back, or that the database has lost.
+    const previous = this.#active.get(claim.id)?.fiber
     this.#active.set(claim.id, entry)
-    const fiber = this.#fork(
-      Effect.catchCause(
-        runExecution(this.engine, execution),
-        (cause) => this.#isStopping ? Effect.void : Effect.logError("the run of a task has ended unexpectedly", cause)
-      )
+    if (claim.attempts > 0) this.#lost.add(execution)
+    const executed = Effect.catchCause(
+      Effect.provideService(runExecution(this.engine, execution), CurrentRun, claim.id),
+      (cause) => this.#isStopping ? Effect.void : Effect.logError("the run of a task has ended unexpectedly", cause)
     )
+    const fiber = this.#fork(previous === undefined ? executed : Effect.andThen(Fiber.interrupt(previous), executed))
     entry.fiber = fiber
     fiber.addObserver(() => {
       if (this.#active.get(claim.id) === entry) this.#active.delete(claim.id)
       if (this.#active.size === 0) this.#hasRuns.closeUnsafe()
-      if (claim.isGated) this.lookForTasks(true)
+      if (claim.attempts > 0) this.#noteRecovered(execution)
+      if (claim.isGated || claim.attempts > 0) this.lookForTasks(claim.isGated)
       else if (this.#capacity === 1) this.#hasWork.openUnsafe()
     })
+  }
+
+  /**
+   * With how many lost workers a task may start now. A task that was lost twice may be the cause, and end this process
+   * too. So it starts beside at most as many lost tasks as have recovered here, which lets the innocent tasks of a large
+   * process recover soon. A task that was lost three times runs beside no lost task.
+   */
+  get #maxLost(): number {
+    let most = 0
+    for (const execution of this.#lost) {
+      const { attempts, firstSeq = Infinity, run } = execution
+      if (run !== undefined && run.log.nextSeq > firstSeq) this.#noteRecovered(execution)
+      else most = Math.max(most, attempts)
+    }
+    if (most === 0) return Infinity
+    if (most <= 2 && this.#lost.size <= this.#recovered) return 2
+    return most === 1 ? 1 : 0
+  }
+
+  #noteRecovered(execution: Execution): void {
+    if (this.#lost.delete(execution) && execution.workerId === this.#id) this.#recovered++
   }
 
   /** Looks for tasks now, also for those that wait for the limits of their tools. */
@@ -176,7 +223,7 @@ export class Worker extends Data.Class<WorkerParts> {
 
   /** Starts the worker. It stops when the scope closes. */
   readonly start = Effect.gen({ self: this }, function*() {
-    const { leaseMs, pollInterval, pools } = this.options
+    const { hasFile, leaseMs, pollInterval, pools } = this.options
     const context = yield* Effect.context<never>()
     this.#fork = (effect) => Effect.runForkWith(context)(Effect.provideService(effect, EngineStopped, this.#stopped))
     yield* Effect.addFinalizer(() => this.#stop)
@@ -191,15 +238,18 @@ export class Worker extends Data.Class<WorkerParts> {
       }
     })
     if (leaseMs === undefined) {
-      yield* awaitStore(this.engine.store.takeBackAll)
+      yield* awaitStore(Effect.andThen(this.engine.store.takeBackAll, this.#register))
+      yield* forkLoop(Effect.andThen(Effect.sleep(reportIntervalMs), this.outage.guard(this.#reportSteps)))
       yield* forkLoop(Effect.andThen(Effect.sleep(checkIntervalMs), this.outage.guard(this.#checkClaims)))
-      yield* this.outage.guard(this.engine.store.findForeignChange)
-      this.#clock = yield* Clock.Clock
-      yield* forkLoop(this.#watchEventLoop)
+      if (this.options.skipsTime !== true) {
+        this.#clock = yield* Clock.Clock
+        yield* forkLoop(this.#watchEventLoop)
+      }
     } else {
       yield* awaitStore(Effect.andThen(this.#register, this.#renewOnce))
       yield* forkLoop(this.#keepLease(leaseMs))
     }
+    if (hasFile) yield* this.outage.guard(this.engine.store.findForeignChange)
     yield* forkLoop(Effect.andThen(this.#poll, Effect.sleep(pollInterval)))
     yield* forkLoop(Effect.andThen(
       this.#hasWork.await,
@@ -209,10 +259,8 @@ export class Worker extends Data.Class<WorkerParts> {
 
   /** Lets tasks whose time has come be claimed, and looks for tasks. */
   readonly #poll = Effect.suspend(() => {
-    const { leaseMs } = this.options
-    const due = leaseMs === undefined
-      ? Effect.andThen(this.#followForeignChange, this.engine.store.wake)
-      : this.engine.store.wake
+    const wake = this.clockCheck.isRight ? this.engine.store.wake : Effect.undefined
+    const due = this.options.hasFile ? Effect.andThen(this.#followForeignChange, wake) : wake
     return Effect.map(this.outage.guard(due), (found) => {
       if (this.#capacity > 0) this.lookForTasks(found?.hasGated)
     })
@@ -231,25 +279,28 @@ export class Worker extends Data.Class<WorkerParts> {
     const isGated = this.#looksForGated
     this.#looksForGated = false
     const claims = isGated ? this.engine.store.claimGated : this.engine.store.claim
-    const claimed = Effect.map(claims(workerId, this.options.pools, limit), (claims) => {
+    const claimed = Effect.map(claims(workerId, this.options.pools, limit, this.#maxLost), (claims) => {
       for (const claim of claims) this.#run(claim, workerId)
       // A rate may leave out tasks that are found first: the next claim finds those behind them.
       if (isGated && claims.length > 0) this.#looksForGated = true
-      return claims.length
+      // Further tasks may start beside one that was lost, but not in the same claim.
+      return claims.length === limit || claims.some(({ attempts }) => attempts > 1)
     })
     return Effect.flatMap(
       this.outage.guard(claimed),
-      (count) => isGated || count === limit ? Effect.andThen(Effect.yieldNow, this.#claimAll) : Effect.void
+      (hasMore) => isGated || hasMore === true ? Effect.andThen(Effect.yieldNow, this.#claimAll) : Effect.void
     )
   })
 
   readonly #register = Effect.suspend(() => {
-    const { host, leaseMs = 0, pools = [] } = this.options
+    const { application, host, leaseMs, pid, pools = [] } = this.options
     const id = globalThis.crypto.randomUUID()
     const begin = performance.now()
-    return Effect.map(this.engine.store.register(id, { host, leaseMs, pools }), () => {
+    return Effect.map(this.engine.store.register(id, { application, host, leaseMs, pid, pools }), () => {
+      this.#steps = new StepReport()
       this.#id = id
-      this.#leaseEnd = begin + leaseMs
+      this.#recovered = 0
+      this.#leaseEnd = leaseMs === undefined ? Infinity : begin + leaseMs
     })
   })
 
@@ -293,9 +344,11 @@ export class Worker extends Data.Class<WorkerParts> {
     const renew = Effect.gen({ self: this }, function*() {
       const late = performance.now() - this.#renewalDue
       if (late > maxStallMs) yield* this.#reportStall(late)
+      const begin = performance.now()
       yield* this.outage.guard(this.#renewOnce)
-      // After an outage all leases are over, and the other workers have not renewed theirs yet.
-      if (this.outage.sinceLast() > leaseMs) {
+      // After an outage, or a long transaction in a SQLite file, all leases are over, and the other workers have not renewed
+      // theirs yet.
+      if (this.outage.sinceLast() > leaseMs && performance.now() - begin < interval) {
         yield* this.outage.guard(Effect.andThen(this.engine.store.removeLost, this.engine.store.takeBackLost))
       }
       yield* this.outage.guard(this.#checkClaims)
@@ -305,14 +358,23 @@ export class Worker extends Data.Class<WorkerParts> {
   }
 
   /** Renews the lease. Ends all runs and registers again if it was lost. */
-  readonly #renewOnce: Effect.Effect<void, TaskError> = Effect.suspend(() => {
+  readonly #renewOnce: Effect.Effect<unknown, TaskError> = Effect.suspend(() => {
     const { leaseMs = 0 } = this.options
     const begin = performance.now()
-    return Effect.flatMap(this.engine.store.renew(this.#id, leaseMs), (workers) => {
+    const steps = this.#steps
+    const renewed = Effect.flatMap(
+      this.#nextReport,
+      (report) =>
+        Effect.map(this.engine.store.renew(this.#id, leaseMs, report), (workers) => {
+          if (workers > 0 && report !== undefined) steps.noteStored(report)
+          return workers
+        })
+    )
+    return Effect.flatMap(renewed, (workers) => {
       if (workers > 0) {
         this.#leaseEnd = begin + leaseMs
         this.#hasOthers = workers > 1
-        return Effect.void
+        return this.clockCheck.check
       }
       for (const { execution: { run, workerId } } of this.#active.values()) if (workerId === this.#id) run?.end("lost")
       this.engine.observer?.metrics?.leaseLost()
@@ -322,6 +384,27 @@ export class Worker extends Data.Class<WorkerParts> {
       )
     })
   })
+
+  /** The steps that run, if they have changed since the last report. */
+  readonly #nextReport: Effect.Effect<string | undefined> = Effect.suspend(() =>
+    Effect.map(this.engine.store.clock.now, (now) =>
+      this.#steps.next(
+        Iterable.map(
+          this.#active,
+          ([id, { execution: { run } }]) => ({ id, steps: run?.executingSteps.values() ?? [] })
+        ),
+        now
+      ))
+  )
+
+  /** Stores the steps that run, if they have changed. With a lease, its renewal does. */
+  readonly #reportSteps: Effect.Effect<void, TaskError> = Effect.flatMap(
+    this.#nextReport,
+    (report) =>
+      report === undefined
+        ? Effect.void
+        : Effect.map(this.engine.store.reportSteps(this.#id, report), () => this.#steps.noteStored(report))
+  )
 
   /** Records a step that has ended. One that has blocked the event loop ends before the event loop renews the lease. */
   noteStepEnd(tool: string, step: string): void {
@@ -342,7 +425,8 @@ export class Worker extends Data.Class<WorkerParts> {
   }
 
   /**
-   * Compares the claims of this worker with its runs. A signal may have been lost, and so may the response to a claim.
+   * Compares the claims of this worker with its runs. A signal may have been lost, and so may the response to a claim, or
+   * in the database the claim itself.
    */
   readonly #checkClaims: Effect.Effect<void, TaskError> = Effect.suspend(() => {
     const workerId = this.#id
@@ -353,6 +437,7 @@ export class Worker extends Data.Class<WorkerParts> {
         if (execution === undefined) unknown.add(id)
         else if (execution.signals !== signals) this.#onSignal(id)
       }
+      for (const id of this.#active.keys()) if (!found.has(id)) this.#onSignal(id)
       const lost = [...unknown].filter((id) => this.#unknownClaims.has(id))
       this.#unknownClaims = unknown
       return Effect.forEach(lost, (id) => this.engine.store.release(id, workerId), { discard: true })
@@ -362,7 +447,7 @@ export class Worker extends Data.Class<WorkerParts> {
   /** Ends all runs, and lets other workers continue the tasks. */
   readonly #stop: Effect.Effect<void> = Effect.suspend(() => {
     this.#isStopping = true
-    const { shutdownTimeout, leaseMs } = this.options
+    const { shutdownTimeout } = this.options
     const fibers = [...this.#active.values()].flatMap(({ execution, fiber }) => {
       execution.run?.end("stopped")
       return fiber === undefined ? [] : [fiber]
@@ -373,7 +458,7 @@ export class Worker extends Data.Class<WorkerParts> {
     )
     const farewell = Effect.andThen(
       this.engine.store.releaseAll(this.#id),
-      leaseMs === undefined ? Effect.void : this.engine.store.unregister(this.#id)
+      this.engine.store.unregister(this.#id)
     )
     return Effect.ignoreCause(Effect.timeout(Effect.interruptible(ended), shutdownTimeout)).pipe(
       Effect.andThen(this.#stopped.open),

@@ -1,5 +1,6 @@
 /**
- * Tasks that the application starts, and not a call of a client: those of schedules and of `AsyncTasks.start`.
+ * Tasks that the application starts, and not a call of a client: those of schedules, of `AsyncTasks.start` and of
+ * `Task.submit`, and child tasks.
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import { latest } from "@skein/protocol/Revision"
@@ -7,7 +8,9 @@ import type { Catalog } from "@skein/server/Catalog"
 import type { Caller } from "@skein/runtime/RequestContext"
 import * as Result from "effect/Result"
 import type { NewTask, Owner } from "../../TaskState.ts"
+import { withoutPrepared } from "./beforeTask.ts"
 import { withAllInputCapabilities } from "./inputCapability.ts"
+import type { TaskPolicy } from "./policy.ts"
 import { findTaskService } from "./taskService.ts"
 
 /** The task of an application. */
@@ -17,6 +20,8 @@ export interface ApplicationTask {
   /** The owner; `undefined`: as the policy of the tool decides for the principal. */
   readonly owner?: Owner | undefined
   readonly principal?: { readonly id: string } | undefined
+  /** The span that its runs are linked to, as W3C `traceparent`. */
+  readonly traceparent?: string | undefined
 }
 
 /**
@@ -33,18 +38,28 @@ export const makeTask = (
   const policy = entry && service.policyFor(entry)
   if (policy === undefined) return Result.fail(`"${tool}" is not a task of this server`)
   if (policy.prepares) return Result.fail(`"${tool}" is prepared in the call of a client`)
+  return Result.succeed(newTaskOf(policy, { args, owner, principal, tool }))
+}
+
+/** The task of an application by a policy. */
+export const newTaskOf = (
+  { inputFrom, labels, limits, owner: ownerOf, pollIntervalMs, pool, priority, rateKey, ttlMs }: TaskPolicy,
+  { args, owner, principal, tool, traceparent }: ApplicationTask
+): NewTask => {
   const caller: Caller = { revision: latest, capabilities: {}, info: undefined, principal }
-  const owned = owner === undefined ? policy.owner(caller) : owner
-  const { limits, pollIntervalMs, pool, priority, ttlMs } = policy
-  return Result.succeed({
+  const owned = owner === undefined ? ownerOf(caller) : owner
+  const stored = (inputFrom === "anyone" ? withAllInputCapabilities(caller) : caller) as NewTask["caller"]
+  return {
     tool,
     args,
     owner: owned,
+    labels: labels?.({ args: withoutPrepared(args), caller }),
     pool,
     priority,
+    rateKey: rateKey?.({ args: withoutPrepared(args), caller }),
     ttlMs,
     pollIntervalMs,
-    caller: (policy.inputFrom === "anyone" ? withAllInputCapabilities(caller) : caller) as NewTask["caller"],
+    caller: traceparent === undefined ? stored : { ...stored, traceparent },
     limits: owned === null ? { ...limits, client: {} } : limits
-  })
+  }
 }

@@ -6,7 +6,7 @@ import type { Caller } from "@skein/runtime/RequestContext"
 import type { ToolEntry } from "@skein/server/Catalog"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
-import type { CountLimits, Owner, Pace, State } from "../../TaskState.ts"
+import type { CountLimits, Labels, Owner, Pace, State } from "../../TaskState.ts"
 
 /**
  * Returns the owner of a caller's tasks, as a text. All callers with the same owner see the task, cancel it and answer
@@ -58,13 +58,13 @@ export interface ToolPolicyOptions extends TaskPolicyOptions {
   readonly pool?: string | undefined
   /**
    * Of the tasks that wait for a worker of their pool, those with the highest priority start first, and of these the one
-   * that has waited longest. A whole number from -1,000,000 to 1,000,000; default 0. A task that waits for an answer or
+   * that has waited longest. A whole number from -1,000,000 to 1,000,000; default 0. A task that waits for an answer, an event or
    * sleeps continues in the same order. Tasks that run are not interrupted.
    */
   readonly priority?: number | undefined
   /**
    * How many tasks of this tool run at the same time, in all processes of the store together: a whole number from 1.
-   * Others wait in the queue. A task that waits for an answer or a sleep of more than 5 seconds does not count. Default:
+   * Others wait in the queue. A task that waits for an answer, an event or a sleep of more than 5 seconds does not count. Default:
    * no limit other than those of the workers. When programs with different numbers run, that of the one which has
    * started last holds.
    */
@@ -88,6 +88,11 @@ export interface ToolPolicyOptions extends TaskPolicyOptions {
    * tasks.
    */
   readonly asTask?: ((call: { readonly args: JsonObject; readonly caller: Caller }) => boolean) | undefined
+  /**
+   * The labels of a task, by which operators find it, from the arguments as the client sends them: see `Task.label`. At most
+   * ten; others are an error of the call. It must be fast. Default: none.
+   */
+  readonly labels?: ((call: { readonly args: JsonObject; readonly caller: Caller }) => Labels) | undefined
   /**
    * The clients that a task may ask for input. `caller`, the default: only the client that made the call; a question
    * that it has not declared support for fails immediately with `MissingCapability`, as in an ordinary call. `anyone`:
@@ -191,7 +196,12 @@ export const resolveSettings = (options: TasksOptions) => {
 export const capTtl = (ttl: number | null, maxTtl: number | null): number | null =>
   maxTtl === null ? ttl : Math.min(ttl ?? Infinity, maxTtl)
 
-const annotationOf = <I, S>({ metadata }: ToolEntry, key: Context.Key<I, S>): S | undefined =>
+/** The part of a tool that decides about its tasks. */
+export interface PolicyTool extends Pick<ToolEntry, "metadata"> {
+  readonly definition: { readonly execution?: ToolEntry["definition"]["execution"] | undefined }
+}
+
+const annotationOf = <I, S>({ metadata }: PolicyTool, key: Context.Key<I, S>): S | undefined =>
   metadata === undefined ? undefined : Context.getOrUndefined(metadata as Context.Context<I>, key)
 
 /** The limits of a tool for all workers; `undefined` if it has none. */
@@ -202,7 +212,7 @@ const paceOf = ({ concurrency, rate }: ToolPolicyOptions): Pace | undefined =>
   }
 
 /** The policy for the tasks of a tool; `undefined` for a tool whose calls do not become tasks. */
-export const policyOf = (tool: ToolEntry, settings: TaskSettings) => {
+export const policyOf = (tool: PolicyTool, settings: TaskSettings) => {
   const durable = annotationOf(tool, Durable) === true
   const support = tool.definition.execution?.taskSupport ?? "forbidden"
   if (!durable && support === "forbidden") return undefined
@@ -226,6 +236,7 @@ export const policyOf = (tool: ToolEntry, settings: TaskSettings) => {
     owner: options.owner ?? settings.owner,
     limits: options.limits === undefined ? settings.limits : { ...settings.limits, tool: options.limits },
     asTask: options.asTask,
+    labels: options.labels,
     inputFrom: options.inputFrom ?? "caller"
   }
 }

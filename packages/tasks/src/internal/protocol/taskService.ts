@@ -14,6 +14,7 @@ import * as Logging from "@skein/server/Logging"
 import type { Visible } from "@skein/server/Registry"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import type { TaskEngine } from "../../TaskEngine.ts"
 import type { TaskError } from "../../TaskError.ts"
@@ -70,6 +71,25 @@ export class TaskService extends Context.Service<TaskService, {
    */
   readonly start: (call: ToolCall, ttlMs?: number) => Handled<State | NotStarted>
 }>()("@skein/tasks/TaskService") {}
+
+/** The services of the servers that run on each engine. */
+const onEngines = new WeakMap<TaskEngine["Service"], Set<TaskService["Service"]>>()
+
+/** Lets code that has the engine find the policies of a server, until the scope closes. */
+export const publishService = (service: TaskService["Service"]): Effect.Effect<void, never, Scope.Scope> => {
+  const services = onEngines.get(service.engine) ?? new Set()
+  onEngines.set(service.engine, services)
+  return Effect.asVoid(Effect.acquireRelease(
+    Effect.sync(() => services.add(service)),
+    () => Effect.sync(() => services.delete(service))
+  ))
+}
+
+/** The service of a server on this engine: one that has the tool, if there is any. */
+export const findServiceOn = (engine: TaskEngine["Service"], tool: string): TaskService["Service"] | undefined => {
+  const all = [...onEngines.get(engine) ?? []]
+  return all.find(({ catalog }) => catalog.tools.get(tool) !== undefined) ?? all[0]
+}
 
 const serviceOf = ({ services }: Extension.Extension): TaskService["Service"] | undefined =>
   services && Context.getOrUndefined(services as Context.Context<TaskService>, TaskService)
@@ -203,6 +223,7 @@ export const makeTaskService = (
         pool: policy.pool,
         priority: policy.priority,
         rateKey: policy.rateKey?.({ args: params.arguments ?? noArguments, caller }),
+        labels: policy.labels?.({ args: params.arguments ?? noArguments, caller }),
         owner,
         client,
         caller: storedCaller(inputCaller, traceparent),

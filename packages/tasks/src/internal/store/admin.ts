@@ -5,19 +5,46 @@
 import type { TaskStatus } from "@skein/protocol/Task"
 import * as Effect from "effect/Effect"
 import * as Struct from "effect/Struct"
-import type { ListedTask, Statistics, TaskPlace, WorkerState } from "../../TaskAdmin.ts"
-import { currentMillis, maxTime, numberOf, type Parameter, type Row, textOf } from "./database.ts"
-import { databaseNow } from "./queue.ts"
-import { errorKinds, listColumns, ownerToRow, queued, type StoreContext, toListed } from "./rows.ts"
+import type { ListedTask, Statistics, TaskFilter, TaskPlace, WorkerState } from "../../TaskAdmin.ts"
+import type { TaskError } from "../../TaskError.ts"
+import { maxTime, numberOf, optionalNumberOf, optionalTextOf, type Row, textOf } from "./database.ts"
+import { errorKinds, isWaitingForCode, listColumns, queued, type StoreContext, toListed, waitKinds } from "./rows.ts"
 import type { QueueCount } from "../telemetry/taskMetrics.ts"
 import type { AdminStore, CheckStore, UnsettledTask } from "./store.ts"
+import { labelsOf, toLabels } from "./labels.ts"
 import { escape, unescape } from "./storedText.ts"
+import { isInQueue, select } from "./taskFilter.ts"
 
-const placeColumns = `queue.task_id AS queued, queue.state AS place, queue.wake_at, queue.worker, queue.runs,
-  queue.attempts, queue.gate, (SELECT paused_at FROM skein_task_tools WHERE tool = queue.tool) AS paused_at,
+/** Tasks of the queue that a listing sorts, at most. */
+const maxSortedTasks = 10_000
+
+/** The newest tasks whose steps count for a median, and the fewest durations that have one. */
+const newestTasks = 1000
+const minDurations = 5
+
+const placeColumns = (isPostgres: boolean) =>
+  `${
+    labelsOf(isPostgres)
+  } AS labels, queue.task_id AS queued, queue.state AS place, queue.wake_at, queue.worker, queue.runs,
+  queue.attempts, queue.gate, queue.awaits, (SELECT paused_at FROM skein_task_tools WHERE tool = queue.tool) AS paused_at,
   (SELECT MAX(seq) - MIN(seq) + 1 FROM skein_task_log WHERE task_id = skein_tasks.id) AS events`
 
-const toPlace = (row: Row): TaskPlace => {
+/** A process that runs tasks. */
+type Process = Pick<WorkerState, "host" | "pid" | "application"> & {
+  /** The steps that it runs, by the ids of the tasks: see `StepReport`. */
+  readonly steps: Readonly<Record<string, ReadonlyArray<readonly [name: string, attempt: number, startedAt: number]>>>
+}
+
+const processOf = (row: Row): Omit<Process, "steps"> => {
+  const application = optionalTextOf(row, "application")
+  return {
+    host: textOf(row, "host"),
+    pid: optionalNumberOf(row, "pid"),
+    application: application === undefined ? undefined : unescape(application)
+  }
+}
+
+const toPlace = (row: Row, processes: ReadonlyMap<string, Process>): TaskPlace => {
   if (row["queued"] == null) return { _tag: "Settled" }
   const runs = numberOf(row, "runs")
   const attempts = numberOf(row, "attempts")
@@ -26,10 +53,17 @@ const toPlace = (row: Row): TaskPlace => {
     return { _tag: "Ready", since: numberOf(row, "wake_at"), runs, attempts, heldBy }
   }
   if (numberOf(row, "place") === queued.running) {
-    return { _tag: "Running", worker: textOf(row, "worker"), runs, attempts }
+    const worker = textOf(row, "worker")
+    const { steps = {}, ...process } = processes.get(worker) ?? {}
+    const own = steps[textOf(row, "queued")] ?? []
+    return {
+      ...{ _tag: "Running", worker, runs, attempts, process: "host" in process ? process : undefined },
+      steps: own.map(([name, attempt, startedAt]) => ({ name, attempt, startedAt, medianMs: undefined }))
+    }
   }
   const until = numberOf(row, "wake_at")
-  return { _tag: "Waiting", until: until >= maxTime ? undefined : until, runs, attempts }
+  const awaits = JSON.parse(optionalTextOf(row, "awaits") ?? "[]") as ReadonlyArray<string>
+  return { _tag: "Waiting", until: until >= maxTime ? undefined : until, events: awaits.map(unescape), runs, attempts }
 }
 
 /** The age of the oldest task of a group that is ready, in milliseconds. */
@@ -41,40 +75,72 @@ const ageOf = (row: Row, now: number): number | undefined =>
 /** Makes the operations. */
 export const make = ({ database, texts }: StoreContext): AdminStore => {
   const from = "FROM skein_tasks LEFT JOIN skein_task_queue AS queue ON queue.task_id = skein_tasks.id"
+  const places = placeColumns(database.isPostgres)
   const columns = listColumns.split(",").map((column) => `skein_tasks.${column.trim()}`).join(", ")
-  const found = (row: Row) =>
-    Effect.map(
-      toListed(row, texts),
-      (state): ListedTask => ({ state, place: toPlace(row), events: Number(row["events"] ?? 0) })
+  const selectProcesses = database.prepare("SELECT id, host, pid, application, steps FROM skein_task_workers")
+  /** Decodes tasks, with the processes that run them. */
+  const decode = (rows: ReadonlyArray<Row>): Effect.Effect<ReadonlyArray<ListedTask>, TaskError> =>
+    Effect.flatMap(
+      rows.some((row) => row["queued"] != null && numberOf(row, "place") === queued.running)
+        ? selectProcesses()
+        : Effect.succeed([]),
+      (workers) => {
+        const processes = new Map(workers.map((row): [string, Process] => [textOf(row, "id"), {
+          ...processOf(row),
+          steps: JSON.parse(optionalTextOf(row, "steps") ?? "{}") as Process["steps"]
+        }]))
+        return Effect.forEach(rows, (row) =>
+          Effect.map(
+            toListed(row, texts),
+            (state): ListedTask => {
+              const place = toPlace(row, processes)
+              const needsAttention = place._tag !== "Settled" && isWaitingForCode(row)
+              const labels = toLabels(optionalTextOf(row, "labels"))
+              return { state, place, needsAttention, labels, events: Number(row["events"] ?? 0) }
+            }
+          ))
+      }
     )
 
-  const list: AdminStore["list"] = ({ hasFailed, owner, pool, status, tool, worker }, after, limit) =>
-    Effect.suspend(() => {
-      const conditions: Array<string> = []
-      const parameters: Array<Parameter> = []
-      const add = (condition: string, ...values: ReadonlyArray<Parameter>) => {
-        conditions.push(condition)
-        parameters.push(...values)
-      }
-      if (tool !== undefined) add("skein_tasks.tool = ?", escape(tool))
-      if (pool !== undefined) add("skein_tasks.pool = ?", escape(pool))
-      if (owner !== undefined) add("skein_tasks.owner = ?", ownerToRow(owner))
-      if (worker !== undefined) add("queue.worker = ?", worker)
-      if (hasFailed === true) add(`(skein_tasks.status = 'failed' OR skein_tasks.is_error = ${errorKinds.failed})`)
-      if (status !== undefined) {
-        if (status.length === 0) return Effect.succeed([])
-        add(`skein_tasks.status IN (${status.map(() => "?").join()})`, ...status)
-      }
-      if (after !== undefined) add("(skein_tasks.created_at, skein_tasks.id) < (?, ?)", after.createdAt, after.id)
-      const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`
-      const select = database.prepare(
-        `SELECT ${columns}, ${placeColumns} ${from} ${where}
+  const countQueue = database.prepare(
+    `SELECT COUNT(*) AS queued FROM (SELECT 1 FROM skein_task_queue LIMIT ?) AS queue`
+  )
+
+  /**
+   * Whether to find the tasks of a filter through the queue. A store may have millions of tasks that have ended, and few
+   * in the queue; or so many in the queue that it takes less time to read the newest tasks.
+   */
+  const readsQueue = (filter: TaskFilter): Effect.Effect<boolean, TaskError> =>
+    filter.worker !== undefined || !isInQueue(filter)
+      ? Effect.succeed(filter.worker !== undefined)
+      : Effect.map(countQueue(maxSortedTasks), ([row]) => numberOf(row!, "queued") < maxSortedTasks)
+
+  const list: AdminStore["list"] = (filter, after, limit) =>
+    Effect.flatMap(readsQueue(filter), (readsQueue) => {
+      const selected = select(filter, { after, database, readsQueue })
+      if (selected === undefined) return Effect.succeed([])
+      const statement = database.prepare(
+        `SELECT ${columns}, ${places} ${selected.from}
          ORDER BY skein_tasks.created_at DESC, skein_tasks.id DESC LIMIT ?`
       )
-      return Effect.flatMap(select(...parameters, limit), (rows) => Effect.forEach(rows, found))
+      return Effect.flatMap(statement(...selected.parameters, limit), decode)
     })
 
-  const selectOne = database.prepare(`SELECT ${columns}, ${placeColumns} ${from} WHERE skein_tasks.id = ?`)
+  const selectOne = database.prepare(`SELECT ${columns}, ${places} ${from} WHERE skein_tasks.id = ?`)
+
+  // The tasks come last: without one of this tool the query reads them all.
+  const selectTool = database.prepare(
+    `SELECT 1 AS found FROM skein_task_tools WHERE tool = ?
+     UNION ALL SELECT 1 FROM skein_task_schedules WHERE tool = ?
+     UNION ALL SELECT 1 FROM skein_tasks WHERE tool = ? LIMIT 1`
+  )
+
+  const selectDurations = database.prepare(
+    `SELECT log.at - log.started_at AS ms
+     FROM (SELECT id, tool FROM skein_tasks ORDER BY created_at DESC, id DESC LIMIT ${newestTasks}) AS newest
+     JOIN skein_task_log AS log ON log.task_id = newest.id AND log.kind = 'step' AND log.name = ?
+     WHERE newest.tool = ? AND log.started_at IS NOT NULL`
+  )
 
   const selectStatus = database.prepare(
     `SELECT tool, status, COUNT(*) AS tasks,
@@ -83,9 +149,9 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
      FROM skein_tasks GROUP BY tool, status ORDER BY tool, status`
   )
   const selectWorkers = database.prepare(
-    `SELECT id, pools, host, started_at, expires_at, expires_at < ${database.isPostgres ? databaseNow : "0"} AS lost, (
+    `SELECT id, pools, host, pid, application, started_at, expires_at, expires_at < ${database.currentTime} AS lost, (
        SELECT COUNT(*) FROM skein_task_queue WHERE worker = skein_task_workers.id AND state = ${queued.running}
-     ) AS tasks FROM skein_task_workers ORDER BY started_at, id`
+     ) AS tasks FROM skein_task_workers WHERE expires_at < ${maxTime} ORDER BY started_at, id`
   )
 
   const selectCounts = database.prepare(
@@ -100,7 +166,7 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
   )
 
   const queueCounts = Effect.map(
-    Effect.all([selectCounts(), currentMillis]),
+    Effect.all([selectCounts(), database.now]),
     ([rows, now]) =>
       rows.map((row): QueueCount => ({
         pool: unescape(textOf(row, "pool")),
@@ -114,7 +180,16 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
 
   return {
     list,
-    find: (id) => Effect.flatMap(selectOne(id), ([row]) => row === undefined ? Effect.undefined : found(row)),
+    find: (id) => Effect.map(Effect.flatMap(selectOne(id), decode), ([task]) => task),
+    medianOf: (tool, step) =>
+      Effect.map(selectDurations(escape(step), escape(tool)), (rows) => {
+        const durations = rows.map((row) => numberOf(row, "ms")).sort((one, other) => one - other)
+        return durations.length < minDurations ? undefined : durations[Math.floor(durations.length / 2)]
+      }),
+    hasTool: (name) => {
+      const tool = escape(name)
+      return Effect.map(selectTool(tool, tool, tool), (rows) => rows.length > 0)
+    },
     statistics: Effect.map(
       Effect.all([selectStatus(), queueCounts]),
       ([statuses, counts]): Statistics => ({
@@ -133,7 +208,7 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
       rows.map((row): WorkerState => ({
         id: textOf(row, "id"),
         pools: JSON.parse(textOf(row, "pools")) as ReadonlyArray<string>,
-        host: textOf(row, "host"),
+        ...processOf(row),
         startedAt: numberOf(row, "started_at"),
         leaseEndsAt: numberOf(row, "expires_at"),
         isLost: row["lost"] === true,
@@ -144,7 +219,6 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
 
 const toUnsettled = (row: Row): UnsettledTask => {
   const state = numberOf(row, "state")
-  const waits = numberOf(row, "waits")
   return {
     id: textOf(row, "task_id"),
     tool: unescape(textOf(row, "tool")),
@@ -154,7 +228,7 @@ const toUnsettled = (row: Row): UnsettledTask => {
     isRunning: state === queued.running,
     isWaiting: state === queued.waiting,
     runs: numberOf(row, "runs"),
-    waitsFor: waits === 0 ? undefined : waits === 1 ? "tool" : "code"
+    waitsFor: numberOf(row, "waits") === waitKinds.no ? undefined : isWaitingForCode(row) ? "code" : "tool"
   }
 }
 

@@ -20,6 +20,9 @@ export type ListenForChanges = (
   onGap: () => void
 ) => Effect.Effect<void, TaskError, Scope.Scope>
 
+/** Sends a payload to the other processes of a SQLite file, which receive it with `ListenForChanges`. */
+export type SendToOthers = (channel: string, payload: string) => void
+
 /**
  * The listeners of this process. A listener is called once for all changes of one turn of the event loop, and never
  * within a transaction. A task without listeners costs nothing. `onError` receives the errors that listeners throw; the
@@ -86,7 +89,11 @@ export class ChangeListeners extends Data.Class<{ readonly onError: (error: unkn
 export type ChangeNotifier = Effect.Success<ReturnType<typeof makeChangeNotifier>>
 
 /** Makes the notifier of a store. Without `listenForChanges`, only changes of this process are notified. */
-export const makeChangeNotifier = (database: Database, listenForChanges: ListenForChanges | undefined) =>
+export const makeChangeNotifier = (
+  database: Database,
+  listenForChanges: ListenForChanges | undefined,
+  sendToOthers?: SendToOthers
+) =>
   Effect.gen(function*() {
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
     const listeners = new ChangeListeners({
@@ -110,7 +117,10 @@ export const makeChangeNotifier = (database: Database, listenForChanges: ListenF
         Effect.flatMap(run(...parameters), (rows) => {
           if (rows.length === 0) return Effect.succeed(rows)
           const notifyAll = () => {
-            for (const { id } of rows) listeners.notify(id as string)
+            for (const { id } of rows) {
+              listeners.notify(id as string)
+              sendToOthers?.(channel, id as string)
+            }
           }
           return Effect.as(sql.afterCommit(Effect.sync(notifyAll)), rows)
         })

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import type * as SqlClient from "effect/sql/SqlClient"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import { FileLocked, InvalidOption, StoreError, TaskError } from "../../TaskError.ts"
+import { DatabaseClock } from "./databaseClock.ts"
 
 /** A parameter of a statement. */
 export type Parameter = string | number | null
@@ -33,11 +34,6 @@ export type Statement = (...parameters: ReadonlyArray<Parameter>) => Effect.Effe
 
 /** A time after all others, in milliseconds. It means "never". */
 export const maxTime = Number.MAX_SAFE_INTEGER
-
-/** The current time, in milliseconds of Unix time. */
-export const currentMillis: Effect.Effect<number> = /* @__PURE__ */ Effect.clockWith((clock) =>
-  Effect.succeed(clock.currentTimeMillisUnsafe())
-)
 
 /** Milliseconds as they are stored: whole, from 0 to `maxTime`. */
 export const toStoredMillis = (time: number): number => Math.min(Math.max(Math.ceil(time), 0), maxTime)
@@ -82,10 +78,28 @@ export class Database {
   readonly sql: SqlClient.SqlClient
   /** Whether the database is PostgreSQL; otherwise it is SQLite. */
   readonly isPostgres: boolean
+  /** Its clock, which all tasks use. */
+  readonly clock: DatabaseClock
 
   constructor(sql: SqlClient.SqlClient) {
     this.sql = sql.withoutTransforms()
     this.isPostgres = sql.onDialectOrElse({ pg: () => true, orElse: () => false })
+    const select = this.prepare(`SELECT ${this.currentTime} AS now`)
+    this.clock = new DatabaseClock(
+      this.isPostgres ? Effect.map(Effect.suspend(() => select()), ([row]) => numberOf(row!, "now")) : undefined
+    )
+  }
+
+  /** The current time, in milliseconds of Unix time. */
+  get now(): Effect.Effect<number> {
+    return this.clock.now
+  }
+
+  /** The current time within a statement: an expression. */
+  get currentTime(): string {
+    return this.isPostgres
+      ? "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
+      : "CAST(unixepoch('subsec') * 1000 AS INTEGER)"
   }
 
   /** Prepares a statement with a `?` for each parameter. */

@@ -8,15 +8,31 @@
 import * as Effect from "effect/Effect"
 import type { ToolState } from "../../TaskAdmin.ts"
 import type { TaskError } from "../../TaskError.ts"
-import { currentMillis, type Database, numberOf, optionalNumberOf, type Row, textOf } from "./database.ts"
+import { type Database, numberOf, optionalNumberOf, type Row, textOf } from "./database.ts"
 import { claimedColumns, queued, type StoreContext } from "./rows.ts"
 import type { Claim, Store } from "./store.ts"
 import { escape, unescape } from "./storedText.ts"
 
 /** A number that no count of tasks exceeds. */
-const unlimited = 2 ** 31 - 1
+export const unlimited = 2 ** 31 - 1
 
 const isReady = `state = ${queued.ready} AND gate = 1`
+
+/** The tasks of a claim that were lost with their workers: see `TaskStore.claim`. */
+interface LostTasks {
+  readonly max: number
+  /** How many workers were lost with those that are claimed, at most. */
+  claimed: number
+}
+
+/** Whether a task may start beside the others of its claim. */
+const mayStart = (task: Row, lost: LostTasks): boolean => {
+  const attempts = numberOf(task, "attempts")
+  const isAlone = attempts > 1 || lost.claimed > 1
+  if (isAlone && attempts > 0 && lost.claimed > 0) return false
+  lost.claimed = Math.max(lost.claimed, attempts)
+  return true
+}
 
 /** Makes the claim of gated tasks. `claimed` reads the tasks of rows that were updated. */
 export const makeClaim = ({ claimed, database }: {
@@ -40,7 +56,8 @@ export const makeClaim = ({ claimed, database }: {
   // A key may start fewer tasks than are found; the next claim leaves out a key that has none left.
   const selectDue = (pools: ReadonlyArray<string> | undefined) =>
     database.prepare(
-      `SELECT task_id, rate_key, runs FROM skein_task_queue WHERE ${isReady} AND tool = ? ${inPools(pools)}
+      `SELECT task_id, rate_key, runs, attempts FROM skein_task_queue
+       WHERE ${isReady} AND attempts <= ? AND tool = ? ${inPools(pools)}
          AND (runs > 0 OR rate_key NOT IN (
            SELECT rate_key FROM skein_task_starts WHERE tool = ? AND started_at > ?
            GROUP BY rate_key HAVING COUNT(*) >= ?
@@ -61,17 +78,32 @@ export const makeClaim = ({ claimed, database }: {
   const deleteStarts = database.prepare("DELETE FROM skein_task_starts WHERE tool = ? AND started_at <= ?")
 
   /** The tasks of one tool that may start, up to `limit`. Records the starts. */
-  const start = Effect.fnUntraced(function*(row: Row, pools: ReadonlyArray<string> | undefined, limit: number) {
+  const start = Effect.fnUntraced(function*(
+    row: Row,
+    pools: ReadonlyArray<string> | undefined,
+    limit: number,
+    lost: LostTasks
+  ) {
     const tool = textOf(row, "tool")
     const concurrency = optionalNumberOf(row, "concurrency")
     const running = concurrency === undefined ? 0 : numberOf((yield* countRunning(tool))[0]!, "tasks")
     const free = Math.min(limit, (concurrency ?? unlimited) - running)
     if (free <= 0) return []
-    const now = yield* currentMillis
+    const now = yield* database.now
     const rate = optionalNumberOf(row, "rate_limit")
     const since = now - (optionalNumberOf(row, "rate_ms") ?? 0)
-    const due = yield* selectDue(pools)(tool, ...(pools ?? []).map(escape), tool, since, rate ?? unlimited, free)
-    if (rate === undefined || due.length === 0) return due.map((task) => textOf(task, "task_id"))
+    const due = yield* selectDue(pools)(
+      lost.max,
+      tool,
+      ...(pools ?? []).map(escape),
+      tool,
+      since,
+      rate ?? unlimited,
+      free
+    )
+    if (rate === undefined || due.length === 0) {
+      return due.filter((task) => mayStart(task, lost)).map((task) => textOf(task, "task_id"))
+    }
     yield* deleteStarts(tool, since)
     const keys = JSON.stringify([...new Set(due.map((task) => textOf(task, "rate_key")))])
     const starts = new Map(
@@ -81,6 +113,7 @@ export const makeClaim = ({ claimed, database }: {
     for (const task of due) {
       const id = textOf(task, "task_id")
       const key = textOf(task, "rate_key")
+      if (!mayStart(task, lost)) continue
       // Only the start of a task counts, not what follows a sleep or an answer.
       if (numberOf(task, "runs") === 0) {
         const count = starts.get(key) ?? 0
@@ -93,12 +126,13 @@ export const makeClaim = ({ claimed, database }: {
     return started
   })
 
-  return (worker, pools, limit) => {
+  return (worker, pools, limit, maxLost = unlimited) => {
     if (pools?.length === 0) return Effect.succeed([])
     const claim = Effect.gen(function*() {
       const ids: Array<string> = []
+      const lost: LostTasks = { max: Math.min(maxLost, unlimited), claimed: 0 }
       for (const row of yield* lockTools(pools)(...(pools ?? []).map(escape))) {
-        ids.push(...(yield* start(row, pools, limit - ids.length)))
+        ids.push(...(yield* start(row, pools, limit - ids.length, lost)))
       }
       return ids.length === 0 ? [] : yield* claimTasks(worker, JSON.stringify(ids))
     })
@@ -173,7 +207,7 @@ export const make = ({ database, signals }: StoreContext): Store["tools"] => {
       )
     },
     pause: (name) =>
-      Effect.flatMap(currentMillis, (now) => {
+      Effect.flatMap(database.now, (now) => {
         const tool = escape(name)
         return Effect.map(close(tool, pause(tool, now)), (rows) => rows.length > 0)
       }),

@@ -6,10 +6,14 @@ import * as Effect from "effect/Effect"
 import type { NewTask, State } from "../../TaskState.ts"
 import { failureMessage, isErrorResult } from "../base/text.ts"
 import type { EndOutcome } from "../telemetry/taskMetrics.ts"
-import type { Store, TaskEnd } from "./store.ts"
+import type { TaskError } from "../../TaskError.ts"
+import { linkChild, noteChildEnd, parentOf } from "./children.ts"
+import type { ChildLink } from "./childStore.ts"
+import type { LabelStore, Store, TaskEnd } from "./store.ts"
 import * as quotas from "./quotas.ts"
-import { currentMillis, isDivisionByZero, maxNameChars, maxTime, type Row, toStoredMillis } from "./database.ts"
+import { isDivisionByZero, maxNameChars, maxTime, type Row, textOf, toStoredMillis } from "./database.ts"
 import { associatedData, counterOf, errorKinds, isLive, live, ownerToRow, queued, type StoreContext } from "./rows.ts"
+import { endParameters, endsAt } from "./queue.ts"
 import { recordCancellation } from "./runSignals.ts"
 import { escape, permanentError, toJson, unescape } from "./storedText.ts"
 
@@ -41,7 +45,7 @@ const newState = (id: string, { caller, owner, pollIntervalMs, pool, tool, ttlMs
 const maxPriority = 1_000_000
 
 /** A priority as it is stored: the lowest number is claimed first. */
-const rankOf = (priority = 0): number =>
+export const rankOf = (priority = 0): number =>
   Number.isNaN(priority) ? 0 : -Math.round(Math.min(Math.max(priority, -maxPriority), maxPriority))
 
 /** Whether a row of the queue is claimed. */
@@ -50,7 +54,11 @@ const isClaimed = (row: Row): boolean => Number(row["state"]) === queued.running
 const quotaKeyOf = (row: Row): quotas.QuotaKey => ({ tool: row["tool"] as string, counter: row["counter"] as string })
 
 /** The lifecycle operations of `TaskStore`. `get` reads a state. */
-export const make = ({ changes, database, metrics, signals, texts }: StoreContext, get: Store["get"]) => {
+export const make = (
+  { changes, database, metrics, signals, texts }: StoreContext,
+  get: Store["get"],
+  labels: LabelStore
+) => {
   const { isPostgres } = database
   const counted = quotas.make(database)
   const queueColumns = "task_id, pool, tool, priority, wake_at, rate_key, state, worker, runs, gate"
@@ -67,12 +75,11 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
     CAST(? AS TEXT), CAST(? AS TEXT)`
   const ignoreTaken = "ON CONFLICT (owner, tool, submission_key) WHERE submission_key IS NOT NULL DO NOTHING"
   // PostgreSQL creates, queues, counts and announces a task in one statement. A division by zero rolls it back.
-  const createTask = database.prepare(
-    `WITH bound (kind, name, live, retained) AS (${quotas.bounds}),
-     created AS (
-       INSERT INTO skein_tasks (${taskColumns}) SELECT ${taskValues} WHERE NOT ${quotas.limitReached("bound")}
-       ${ignoreTaken} RETURNING id, pool, tool
-     ),
+  const hasRoom = `NOT ${quotas.limitReached("bound")}`
+  const createOf = (linked: string, source: string) =>
+    database.prepare(
+      `WITH bound (kind, name, live, retained) AS (${quotas.bounds}), ${linked}
+     created AS (INSERT INTO skein_tasks (${taskColumns}) SELECT ${taskValues} ${source} RETURNING id, pool, tool),
      queued AS (
        INSERT INTO skein_task_queue (${queueColumns}) 
        SELECT id, pool, created.tool, ${queuedValues}
@@ -83,12 +90,13 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
      SELECT 1 / (CASE WHEN counted.live > bound.live OR counted.retained > bound.retained THEN 0 ELSE 1 END) AS fits,
        (${signals.announceQueued}) AS announced, (SELECT state FROM queued) AS state
      FROM counted JOIN bound ON bound.kind = counted.kind`
-  )
+    )
+  const createTask = createOf("", `WHERE ${hasRoom} ${ignoreTaken}`)
+  const createChild = createOf(`linked AS (${linkChild(isPostgres, hasRoom)}),`, "FROM linked")
+  const insertLink = database.prepare(linkChild(isPostgres, "TRUE"))
   const insertTask = database.prepare(
     `WITH bound (kind, name, live, retained) AS (${quotas.bounds})
-     INSERT INTO skein_tasks (${taskColumns}) SELECT ${taskValues} WHERE NOT ${
-      quotas.limitReached("bound")
-    } ${ignoreTaken} RETURNING id`
+     INSERT INTO skein_tasks (${taskColumns}) SELECT ${taskValues} WHERE ${hasRoom} ${ignoreTaken} RETURNING id`
   )
   const queueTask = database.prepare(
     `INSERT INTO skein_task_queue (${queueColumns}) SELECT ?, ?, new.tool, ${queuedValues}
@@ -98,21 +106,26 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
   const endTask = (condition: string) =>
     `UPDATE skein_tasks SET status = ?, outcome = ?, is_error = ?, message = COALESCE(?, message),
        version = version + 1, updated_at = ${database.greatest}(updated_at, ?)
-     WHERE id = ? AND ${live} ${condition} RETURNING id, tool, counter, pool, created_at`
-  // On SQLite, triggers change the queue and the counters.
-  const finishTask = changes.prepare(
-    endTask("AND NOT EXISTS (SELECT 1 FROM skein_task_log WHERE task_id = skein_tasks.id AND seq >= ?)"),
-    `, counted AS (${quotas.countEnd}),
-     dequeued AS (DELETE FROM skein_task_queue USING changed WHERE task_id = changed.id)`
-  )
+     WHERE id = ? AND ${live} ${condition} RETURNING id, tool, counter, pool, created_at, status, is_error, updated_at,
+       (${parentOf("skein_tasks.id")}) AS parent`
+  // On SQLite, triggers change the children, the queue and the counters.
+  const finishTask = (condition: string) =>
+    changes.prepare(
+      endTask(condition),
+      `, ${noteChildEnd}, counted AS (${quotas.countEnd}),
+       dequeued AS (DELETE FROM skein_task_queue USING changed WHERE task_id = changed.id)`,
+      `, (${signals.sendSignalled("parent_signalled")})`
+    )
+  const finishAnyhow = finishTask("")
+  const finishAt = finishTask(`AND ${endsAt("skein_tasks.id")}`)
   const cancelTask = changes.prepare(
     endTask(""),
-    `, counted AS (${quotas.countEnd}),
+    `, ${noteChildEnd}, counted AS (${quotas.countEnd}),
      signalled AS (
        UPDATE skein_task_queue SET ${recordCancellation("?")} FROM changed WHERE task_id = changed.id
        RETURNING task_id, state, skein_task_queue.pool, gate
      )`,
-    `, (${signals.sendSignalled})`
+    `, (${signals.sendSignalled("parent_signalled")}), (${signals.sendSignalled()})`
   )
   const deleteTasks = changes.prepareMany(
     `DELETE FROM skein_tasks WHERE id IN (${
@@ -121,15 +134,25 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
         : database.textsOfJson
     }) RETURNING id, tool, counter, status`
   )
-  // The queue comes before the log: its rows are locked by those who append.
-  const deleteRows = ["skein_task_questions", "skein_task_queue", "skein_task_log"].map((table) =>
-    database.prepare(`DELETE FROM ${table} WHERE task_id IN (${database.textsOfJson})`)
-  )
+  // The queue comes before the events and the log: its rows are locked by those who send and append.
+  const deleteRows = ["questions", "queue", "events", "topics", "log", "notes", "labels"].map((table) =>
+    database.prepare(`DELETE FROM skein_task_${table} WHERE task_id IN (${database.textsOfJson})`)
+  ).concat(database.prepare(`DELETE FROM skein_task_children WHERE parent IN (${database.textsOfJson})`))
 
   const afterCommit = (report: () => void): Effect.Effect<void> => database.sql.afterCommit(Effect.sync(report))
 
-  const insertNew: Store["insert"] = (task, worker, then = () => Effect.void) => {
-    const counts = { tool: escape(task.tool), counter: counterOf(task) }
+  /**
+   * Inserts a task. Returns `undefined` for a child whose place in its parent is taken, whose parent has ended, or that a limit
+   * refuses.
+   */
+  const insertNew = (
+    task: NewTask,
+    worker: string | undefined,
+    then: NonNullable<Parameters<Store["insert"]>[2]> = () => Effect.void,
+    link?: ChildLink
+  ): Effect.Effect<State | undefined, TaskError> => {
+    // A child counts for its tool, and not for its owner: the parent does.
+    const counts = { tool: escape(task.tool), counter: link === undefined ? counterOf(task) : "" }
     const owner = ownerToRow(task.owner)
     const pool = escape(task.pool)
     if (counts.tool.length > maxNameChars) return Effect.fail(tooLong("tool"))
@@ -140,7 +163,7 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
     return Effect.suspend(() => {
       const id = newId()
       const args = Effect.flatMap(toJson(task.args), (text) => texts.encrypt(text, associatedData.args(id)))
-      return Effect.flatMap(Effect.all([currentMillis, args, toJson(task.caller)]), ([time, args, caller]) => {
+      return Effect.flatMap(Effect.all([database.now, args, toJson(task.caller)]), ([time, args, caller]) => {
         const state = newState(id, task, time)
         const { createdAt, pollIntervalMs, ttlMs } = state
         const expiresAt = ttlMs === null ? maxTime : toStoredMillis(createdAt + ttlMs)
@@ -173,17 +196,26 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
           worker ?? null,
           Number(isRunning)
         ]
+        const linked = link === undefined
+          ? []
+          : [escape(link.name), link.item, id, Number(link.isDetached), link.parent]
         const exceeded = Effect.flatMap(counted.limitError(counts, task.limits), Effect.fail)
         if (isPostgres) {
-          const created = Effect.catchIf(createTask(...limits, ...row, ...queue), isDivisionByZero, () => exceeded)
-          const checked = Effect.flatMap(
-            created,
-            ([row]) => row === undefined ? exceeded : noted(state, isClaimed(row))
+          const create = link === undefined ? createTask : createChild
+          const created = Effect.catchIf(
+            create(...limits, ...linked, ...row, ...queue),
+            isDivisionByZero,
+            () => exceeded
           )
+          const checked = Effect.flatMap(created, ([row]) => {
+            if (row !== undefined) return Effect.as(noted(state, isClaimed(row)), state)
+            return link === undefined ? exceeded : Effect.undefined
+          })
           // A failed statement must not end the transaction of the caller.
-          return Effect.as(Effect.uninterruptible(database.inSavepoint(checked)), state)
+          return Effect.uninterruptible(database.inSavepoint(checked))
         }
         const created = Effect.gen(function*() {
+          if (link !== undefined && (yield* insertLink(...linked)).length === 0) return undefined
           const rows = yield* insertTask(...limits, ...row)
           if (rows.length === 0) return yield* exceeded
           const queuedRows = yield* queueTask(id, pool, ...queue, counts.tool)
@@ -206,21 +238,31 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
      WHERE owner = ? AND tool = ? AND submission_key = ? AND expires_at <= ?`
   )
 
+  /** Inserts a task with its labels. */
+  const insertLabelled: typeof insertNew = (task, worker, then, link) => {
+    const created = insertNew(task, worker, then, link)
+    const given = task.labels
+    if (given === undefined || Object.keys(given).length === 0) return created
+    const labelled = Effect.tap(created, (state) => state === undefined ? Effect.void : labels.setAll(state.id, given))
+    return Effect.andThen(labels.check(given), database.transaction(labelled))
+  }
+
   /** Inserts a task, or returns the one that has its key. */
   const insert: Store["insert"] = (task, worker, then) => {
-    if (task.key === undefined) return insertNew(task, worker, then)
+    const created = Effect.map(insertLabelled(task, worker, then), (state) => state!)
+    if (task.key === undefined) return created
     const key = escape(task.key)
     if (key.length > maxNameChars) return Effect.fail(tooLong("key"))
     const named = [ownerToRow(task.owner), escape(task.tool), key] as const
     const found = Effect.flatMap(
-      Effect.flatMap(currentMillis, (now) => selectByKey(...named, now)),
+      Effect.flatMap(database.now, (now) => selectByKey(...named, now)),
       ([row]) => row === undefined ? Effect.undefined : get(row["id"] as string)
     )
     const inserted = Effect.andThen(
-      Effect.flatMap(currentMillis, (now) => freeKey(...named, now)),
+      Effect.flatMap(database.now, (now) => freeKey(...named, now)),
       // A concurrent submission may have taken the key.
       Effect.catchIf(
-        insertNew(task, worker, then),
+        created,
         ({ reason }) => reason._tag === "LimitExceeded",
         (error) => Effect.flatMap(found, (state) => state === undefined ? Effect.fail(error) : Effect.succeed(state))
       )
@@ -228,9 +270,27 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
     return Effect.flatMap(found, (state) => state === undefined ? inserted : Effect.succeed(state))
   }
 
-  /** Reports the end of a task. */
-  const noteEnd = ({ created_at, pool, tool }: Row, end: TaskEnd, time: number): Effect.Effect<void> =>
-    metrics === undefined
+  const selectChild = database.prepare(
+    "SELECT child FROM skein_task_children WHERE parent = ? AND name = ? AND item = ?"
+  )
+  const selectLive = database.prepare(`SELECT 1 FROM skein_tasks WHERE id = ? AND ${live}`)
+
+  const insertChild: Store["insertChild"] = (link, task, worker, then) => {
+    if (escape(link.name).length > maxNameChars) return Effect.fail(tooLong("name"))
+    const limits = { ...task.limits, client: {} }
+    return Effect.gen(function*() {
+      const state = yield* insertLabelled({ ...task, limits, key: undefined }, worker, then, link)
+      if (state !== undefined) return state.id
+      const [row] = yield* selectChild(link.parent, escape(link.name), link.item)
+      if (row !== undefined) return textOf(row, "child")
+      if ((yield* selectLive(link.parent)).length === 0) return undefined
+      return yield* Effect.flatMap(counted.limitError({ tool: escape(task.tool), counter: "" }, limits), Effect.fail)
+    })
+  }
+
+  /** Reports the end of a task, to the parent of a child too. */
+  const noteEnd = ({ created_at, parent, pool, tool }: Row, end: TaskEnd, time: number) => {
+    const reported = metrics === undefined
       ? Effect.void
       : afterCommit(() =>
         metrics.ended(
@@ -239,8 +299,10 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
           time - Number(created_at)
         )
       )
+    return parent == null ? reported : Effect.andThen(signals.send(parent as string), reported)
+  }
 
-  const finish: Store["finish"] = (id, end, nextSeq = maxSeq) => {
+  const finish: Store["finish"] = (id, end, at) => {
     const isCancelled = end.status === "cancelled"
     const outcome = isCancelled
       ? Effect.succeed(null)
@@ -251,10 +313,15 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
       : texts.encrypt(escape(statusMessage), associatedData.message(id))
     const isError = !isCancelled && isErrorResult(end.outcome)
     const failed = !isError ? errorKinds.none : end.isDeclined === true ? errorKinds.declined : errorKinds.failed
-    return Effect.flatMap(Effect.all([currentMillis, outcome, message]), ([time, outcome, message]) => {
+    return Effect.flatMap(Effect.all([database.now, outcome, message]), ([time, outcome, message]) => {
       const ended = [end.status, outcome, failed, message, time, id] as const
       const noted = (row: Row | undefined) => row === undefined ? notEnded : Effect.as(noteEnd(row, end, time), true)
-      if (!isCancelled) return Effect.flatMap(finishTask(...ended, nextSeq), noted)
+      if (!isCancelled) {
+        return Effect.flatMap(
+          at === undefined ? finishAnyhow(...ended) : finishAt(...ended, ...endParameters(at)),
+          noted
+        )
+      }
       if (isPostgres) return Effect.flatMap(cancelTask(...ended, time), noted)
       return database.transaction(
         Effect.flatMap(
@@ -278,7 +345,7 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
     )
   }
 
-  return { insert, finish, remove }
+  return { insert, insertChild, finish, remove }
 }
 
 const notEnded = /* @__PURE__ */ Effect.succeed(false)
@@ -296,6 +363,3 @@ const outcomeOf = (end: TaskEnd): EndOutcome =>
     : isErrorResult(end.outcome)
     ? "tool_error"
     : "completed"
-
-/** The position in a log that no event has. */
-const maxSeq = 2 ** 31 - 1

@@ -21,9 +21,12 @@ const isIndex = (migration: Migration | undefined): migration is Index => typeof
 const runAll = (database: Database, statements: ReadonlyArray<string>): Effect.Effect<void, TaskError> =>
   Effect.forEach(statements, (statement) => database.prepare(statement)(), { discard: true })
 
+/** The type of ids. They are compared by their bytes, whatever the locale of the database. */
+const idType = (isPostgres: boolean): string => isPostgres ? `TEXT COLLATE "C"` : "TEXT"
+
 const createTables = (database: Database) => {
   const pg = database.isPostgres
-  const id = pg ? `TEXT COLLATE "C"` : "TEXT"
+  const id = idType(pg)
   // Leaves free space in each page, so that frequent updates stay in place and do not change indexes.
   const fillFactor = pg ? "WITH (fillfactor = 70)" : ""
   // From `expires_at` on a task is not readable, and the sweeper cancels and deletes it.
@@ -54,6 +57,7 @@ const createTables = (database: Database) => {
       counter TEXT NOT NULL DEFAULT '',
       outcome TEXT
     ) ${fillFactor}`,
+    "CREATE INDEX IF NOT EXISTS skein_tasks_created ON skein_tasks (created_at, id)",
     "CREATE INDEX IF NOT EXISTS skein_tasks_owner ON skein_tasks (owner, created_at, id)",
     `CREATE INDEX IF NOT EXISTS skein_tasks_expiry ON skein_tasks (expires_at, id) WHERE expires_at < ${maxTime}`,
     // `state`: 0 open, 1 answered, 2 withdrawn, 3 lost in a race.
@@ -169,11 +173,123 @@ const submissionKeys: Index = {
   target: "skein_tasks (owner, tool, submission_key) WHERE submission_key IS NOT NULL"
 }
 
-const migrations: ReadonlyArray<Migration> = [createTables, submissionKeys]
+const createEvents = (database: Database) => {
+  const pg = database.isPostgres
+  const id = idType(pg)
+  return runAll(database, [
+    // `value` is NULL of an event that was received: its row is kept for its key.
+    `CREATE TABLE IF NOT EXISTS skein_task_events (
+      task_id ${id} NOT NULL,
+      place INTEGER NOT NULL,
+      name TEXT NOT NULL,
+      value TEXT,
+      send_key TEXT,
+      at BIGINT NOT NULL,
+      PRIMARY KEY (task_id, place)
+    )`,
+    `CREATE INDEX IF NOT EXISTS skein_task_events_unreceived ON skein_task_events (task_id, place)
+     WHERE value IS NOT NULL`,
+    `CREATE UNIQUE INDEX IF NOT EXISTS skein_task_events_key ON skein_task_events (task_id, send_key)
+     WHERE send_key IS NOT NULL`,
+    // The tasks that receive the events of a topic, and the last events of topics.
+    `CREATE TABLE IF NOT EXISTS skein_task_topics (
+      event TEXT NOT NULL,
+      task_id ${id} NOT NULL,
+      PRIMARY KEY (event, task_id)
+    )`,
+    "CREATE INDEX IF NOT EXISTS skein_task_topics_task ON skein_task_topics (task_id)",
+    `CREATE TABLE IF NOT EXISTS skein_task_topic_events (
+      event TEXT NOT NULL,
+      place BIGINT NOT NULL,
+      value TEXT NOT NULL,
+      send_key TEXT,
+      at BIGINT NOT NULL,
+      PRIMARY KEY (event, place)
+    )`,
+    `CREATE UNIQUE INDEX IF NOT EXISTS skein_task_topic_events_key ON skein_task_topic_events (event, send_key)
+     WHERE send_key IS NOT NULL`,
+    "CREATE INDEX IF NOT EXISTS skein_task_topic_events_at ON skein_task_topic_events (at)",
+    // The names of the events that a suspended task waits for, as JSON, for operators.
+    "ALTER TABLE skein_task_queue ADD COLUMN awaits TEXT"
+  ])
+}
 
-/** The keys of PostgreSQL advisory locks: "skein" as a number, and one more. */
+/**
+ * The labels of tasks, the actions of operators, compensations that have failed, and what a worker runs. `source` is the
+ * operator, or the number of the compensation.
+ */
+const createNotes = (database: Database) => {
+  const id = idType(database.isPostgres)
+  const addColumn = `ALTER TABLE skein_task_workers ADD COLUMN ${database.isPostgres ? "IF NOT EXISTS" : ""}`
+  return runAll(database, [
+    `CREATE TABLE IF NOT EXISTS skein_task_notes (
+      task_id ${id} NOT NULL,
+      at BIGINT NOT NULL,
+      action TEXT NOT NULL,
+      source TEXT,
+      detail TEXT
+    )`,
+    `CREATE TABLE IF NOT EXISTS skein_task_labels (
+      task_id ${id} NOT NULL,
+      name TEXT NOT NULL,
+      value TEXT NOT NULL,
+      PRIMARY KEY (task_id, name)
+    )`,
+    "CREATE INDEX IF NOT EXISTS skein_task_labels_value ON skein_task_labels (name, value, task_id)",
+    "CREATE INDEX IF NOT EXISTS skein_task_notes_task ON skein_task_notes (task_id, at)",
+    "CREATE INDEX IF NOT EXISTS skein_task_notes_undo ON skein_task_notes (task_id) WHERE action = 'undo'",
+    `${addColumn} pid INTEGER`,
+    `${addColumn} application TEXT`,
+    `${addColumn} steps TEXT`
+  ])
+}
+
+/**
+ * The children of tasks, by their names in their parents. `state`: 0 live, 1 completed, 2 failed or cancelled. A row stays
+ * until its parent is deleted, so that no child starts twice. PostgreSQL does what the trigger does in the statement that
+ * ends a task.
+ */
+const createChildren = (database: Database) => {
+  const pg = database.isPostgres
+  const id = idType(pg)
+  return runAll(database, [
+    `CREATE TABLE IF NOT EXISTS skein_task_children (
+      parent ${id} NOT NULL,
+      name TEXT NOT NULL,
+      item INTEGER NOT NULL,
+      child ${id} NOT NULL,
+      state SMALLINT NOT NULL DEFAULT 0,
+      detached SMALLINT NOT NULL DEFAULT 0,
+      PRIMARY KEY (parent, name, item)
+    ) ${pg ? "" : "WITHOUT ROWID"}`,
+    "CREATE UNIQUE INDEX IF NOT EXISTS skein_task_children_child ON skein_task_children (child)",
+    "CREATE INDEX IF NOT EXISTS skein_task_children_state ON skein_task_children (parent, state, name, item)",
+    ...pg ? [] : [
+      `CREATE TRIGGER IF NOT EXISTS skein_task_child_ended AFTER UPDATE OF status ON skein_tasks
+      WHEN OLD.status IN ('working', 'input_required') AND NEW.status NOT IN ('working', 'input_required')
+        AND EXISTS (SELECT 1 FROM skein_task_children WHERE child = NEW.id)
+      BEGIN
+        UPDATE skein_task_children
+        SET state = CASE WHEN NEW.status = 'completed' AND NEW.is_error = 0 THEN 1 ELSE 2 END WHERE child = NEW.id;
+        UPDATE skein_task_queue SET signals = signals + 1,
+          wake_at = CASE state WHEN 1 THEN NEW.updated_at ELSE wake_at END, state = CASE state WHEN 1 THEN 0 ELSE state END
+        WHERE task_id = (SELECT parent FROM skein_task_children WHERE child = NEW.id);
+      END`
+    ]
+  ])
+}
+
+const migrations: ReadonlyArray<Migration> = [
+  createTables,
+  submissionKeys,
+  createEvents,
+  createNotes,
+  createChildren
+]
+
+/** The keys of PostgreSQL advisory locks: "skein" as a number, and two more. `SqlTokenStore` has the number between. */
 const migrationLock = "495790843246"
-const indexLock = "495790843247"
+const indexLock = "495790843248"
 
 /** Milliseconds between two attempts to get the lock of indexes. */
 const retryMs = 200

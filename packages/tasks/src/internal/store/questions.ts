@@ -6,12 +6,16 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
 import type { Lost, Store } from "./store.ts"
-import { conflict, currentMillis, maxNameChars, numberOf, type Row, type Statement, textOf } from "./database.ts"
+import { conflict, maxNameChars, numberOf, type Row, type Statement, textOf } from "./database.ts"
+import { lastSeqOf } from "./queue.ts"
 import { associatedData, live, type StoreContext } from "./rows.ts"
 import { escape, fromJson, permanentError, toJson, unescape } from "./storedText.ts"
 
 const tooLong = (key: string) =>
   permanentError(`the key of a question has ${key.length} characters, and may have at most ${maxNameChars}`)
+
+/** The condition that a log has an event at a position, or that the position is 0. */
+const hasEvent = (id: string): string => `${lastSeqOf(id)} >= CAST(? AS INTEGER)`
 
 /** The operations of `TaskStore` on questions. */
 export const make = ({ changes, database, signals, texts }: StoreContext) => {
@@ -39,7 +43,7 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
   const addOpenQuestion = changes.prepare(
     `UPDATE skein_tasks SET status = 'input_required', open_questions = open_questions + 1, version = version + 1,
        updated_at = ${greatest}(updated_at, ?)
-     WHERE id = ? AND ${live} RETURNING id, version`
+     WHERE id = ? AND ${live} AND ${hasEvent("skein_tasks.id")} RETURNING id, version`
   )
   const insertQuestion = database.prepare(
     `INSERT INTO skein_task_questions (task_id, name, place, method, params) VALUES (?, ?, ?, ?, ?)
@@ -50,6 +54,7 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
        open_questions = open_questions - 1, version = version + 1, updated_at = ${greatest}(updated_at, ?)
      WHERE id = ? AND status = 'input_required' AND expires_at > ?
        AND EXISTS (SELECT 1 FROM skein_task_questions WHERE task_id = ? AND name = ? AND state = 0)
+       AND ${hasEvent("skein_tasks.id")}
      RETURNING id`
   )
   // The state: 1 answered, 2 withdrawn, 3 lost.
@@ -58,7 +63,8 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
   )
 
   const loseAnswer = database.prepare(
-    "UPDATE skein_task_questions SET state = 3, answer = NULL WHERE task_id = ? AND name = ? AND state = 1"
+    `UPDATE skein_task_questions SET state = 3, answer = NULL
+     WHERE task_id = ? AND name = ? AND state = 1 AND ${hasEvent("skein_task_questions.task_id")}`
   )
 
   const answerOf = (
@@ -72,7 +78,7 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
     return Number(state) === 3 ? Effect.succeed("lost") : Effect.undefined
   }
 
-  const ask: Store["ask"] = (id, { key, method, params }) => {
+  const ask: Store["ask"] = (id, { key, method, params }, lastSeq = 0) => {
     const name = escape(key)
     if (name.length > maxNameChars) return Effect.fail(tooLong(key))
     const answered = Effect.flatMap(
@@ -85,9 +91,9 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
       const stored = params === undefined
         ? null
         : yield* Effect.flatMap(toJson(params), (text) => texts.encrypt(text, associatedData.question(id, name)))
-      const time = yield* currentMillis
+      const time = yield* database.now
       const inserted = Effect.gen(function*() {
-        const task = yield* addOpenQuestion(time, id)
+        const task = yield* addOpenQuestion(time, id, lastSeq)
         if (task === undefined) return undefined
         const rows = yield* insertQuestion(id, name, numberOf(task, "version"), escape(method), stored)
         return rows.length === 0 ? yield* Effect.fail(conflict) : undefined
@@ -97,17 +103,20 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
     })
   }
 
-  /** Closes an open question by a statement that changes or deletes its row, in one transaction with `then`. */
+  /**
+   * Closes an open question by a statement that changes or deletes its row, in one transaction with `then`. A run that
+   * closes it knows the event at `lastSeq`; without that, a client does, unless the task has expired.
+   */
   const close = (
     id: string,
     name: string,
-    evenExpired: boolean,
+    lastSeq: number | undefined,
     statement: ReturnType<Statement>,
     then: (now: number) => Effect.Effect<void, TaskError> = () => Effect.void
   ): Effect.Effect<boolean, TaskError> =>
-    Effect.flatMap(currentMillis, (now) => {
+    Effect.flatMap(database.now, (now) => {
       const closed = Effect.gen(function*() {
-        const task = yield* removeOpenQuestion(now, id, evenExpired ? -1 : now, id, name)
+        const task = yield* removeOpenQuestion(now, id, lastSeq === undefined ? now : -1, id, name, lastSeq ?? 0)
         if (task === undefined) return false
         const rows = yield* statement
         if (rows.length === 0) return yield* Effect.fail(conflict)
@@ -117,13 +126,16 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
       return database.attempt(closed, Effect.succeed(false))
     })
 
-  const withdraw: Store["withdraw"] = (id, key) =>
-    Effect.asVoid(close(id, escape(key), true, closeQuestion(2, null, id, escape(key))))
+  const withdraw: Store["withdraw"] = (id, key, lastSeq = 0) =>
+    Effect.asVoid(close(id, escape(key), lastSeq, closeQuestion(2, null, id, escape(key))))
 
-  const markLost: Store["markLost"] = (id, key, answered) => {
+  const markLost: Store["markLost"] = (id, key, answered, lastSeq = 0) => {
     const name = escape(key)
-    const closed = close(id, name, true, closeQuestion(3, null, id, name))
-    return Effect.flatMap(closed, (done) => done || !answered ? Effect.void : Effect.asVoid(loseAnswer(id, name)))
+    const closed = close(id, name, lastSeq, closeQuestion(3, null, id, name))
+    return Effect.flatMap(
+      closed,
+      (done) => done || !answered ? Effect.void : Effect.asVoid(loseAnswer(id, name, lastSeq))
+    )
   }
 
   const answer: Store["answer"] = (id, key, given) => {
@@ -132,7 +144,7 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
     const encrypted = Effect.flatMap(toJson(given), (text) => texts.encrypt(text, associatedData.answer(id, name)))
     return Effect.flatMap(
       encrypted,
-      (answer) => close(id, name, false, closeQuestion(1, answer, id, name), (now) => signals.signal(id, now))
+      (answer) => close(id, name, undefined, closeQuestion(1, answer, id, name), (now) => signals.signal(id, now))
     )
   }
 
@@ -153,9 +165,9 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
       }))
     })
 
-  const removeQuestion: Store["removeQuestion"] = (id, key) => {
+  const removeQuestion: Store["removeQuestion"] = (id, key, lastSeq = 0) => {
     const name = escape(key)
-    return Effect.asVoid(close(id, name, true, deleteOpen(id, name)))
+    return Effect.asVoid(close(id, name, lastSeq, deleteOpen(id, name)))
   }
 
   const copyAnswers: Store["copyAnswers"] = (id, to, keys) => {

@@ -5,11 +5,12 @@
  * ended and has nothing to compensate leaves the queue with its end. The log of a task has one row for each event that
  * its handler has observed, in that order.
  */
+import { cut } from "@skein/protocol/Text"
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
 import {
   conflict,
-  currentMillis,
+  maxNameChars,
   maxTime,
   numberOf,
   optionalNumberOf,
@@ -20,7 +21,7 @@ import {
 } from "./database.ts"
 import { associatedData, claimedColumns, live, queued, type StoreContext, taskColumns, toStoredTask } from "./rows.ts"
 import * as gates from "./gates.ts"
-import type { Claim, LogEntry, Store } from "./store.ts"
+import type { Claim, LogEnd, LogEntry, Store } from "./store.ts"
 import { escape, toJson, unescape } from "./storedText.ts"
 
 /** The columns of an event. */
@@ -48,13 +49,17 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
   const claimOf = (pools: number | undefined): Statement =>
     database.prepare(
       `WITH due AS MATERIALIZED (
-         SELECT task_id FROM skein_task_queue
-         WHERE state = ${queued.ready} AND gate <> 1
+         SELECT task_id, attempts FROM skein_task_queue
+         WHERE state = ${queued.ready} AND gate <> 1 AND attempts <= ?
            ${pools === undefined ? "" : `AND pool IN (${Array.from({ length: pools }, () => "?").join()})`}
          ORDER BY priority, wake_at LIMIT ? ${skipLocked}
        )
        UPDATE skein_task_queue SET state = ${queued.running}, worker = ?, runs = runs + 1
-       WHERE task_id IN (SELECT task_id FROM due)
+       WHERE task_id IN (
+         SELECT task_id FROM due
+         WHERE attempts = 0 OR (attempts = 1 AND NOT EXISTS (SELECT 1 FROM due WHERE attempts > 1))
+           OR task_id = (SELECT task_id FROM due WHERE attempts > 1 LIMIT 1)
+       )
        RETURNING ${claimedColumns}`
     )
   const claims = new Map<number | undefined, Statement>()
@@ -64,17 +69,30 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
     `SELECT ${entryColumns} FROM skein_task_log WHERE task_id = ? AND seq = ?`
   )
   // A settled task has no row in the queue, and takes no further events. The lock of this row makes a removal wait, so that it
-  // deletes the event, too. Positions below the first event of a log are free, if the task was continued: a worker that has
-  // read the log before must not take them.
-  const insertEntry = database.prepare(
-    `INSERT INTO skein_task_log (task_id, ${entryColumns})
-     SELECT task_id, CAST(? AS INTEGER), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS INTEGER), CAST(? AS TEXT),
-       CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS TEXT)
-     FROM skein_task_queue AS queue WHERE task_id = ? AND NOT EXISTS (
-       SELECT 1 FROM skein_task_log AS log WHERE log.task_id = queue.task_id AND log.seq >= CAST(? AS INTEGER)
-     ) ${isPostgres ? "FOR KEY SHARE OF queue" : ""}
-     ON CONFLICT (task_id, seq) DO NOTHING RETURNING seq`
+  // deletes the event, too. An event is only stored behind the one that its run has observed before: a promoted replica may
+  // have lost that one, and a task that was continued has no events below the first one of its log.
+  const insertInto = (condition = "") =>
+    database.prepare(
+      `INSERT INTO skein_task_log (task_id, ${entryColumns})
+       SELECT task_id, CAST(? AS INTEGER), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS INTEGER), CAST(? AS TEXT),
+         CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS TEXT)
+       FROM skein_task_queue AS queue WHERE task_id = ? AND ${endsAt("queue.task_id")} ${condition}
+       ${isPostgres ? "FOR KEY SHARE OF queue" : ""}
+       ON CONFLICT (task_id, seq) DO NOTHING RETURNING seq`
+    )
+  const insertEntry = insertInto()
+  // Later runs read the answer from the row of the question.
+  const insertClosing = insertInto(
+    `AND EXISTS (SELECT 1 FROM skein_task_questions WHERE task_id = queue.task_id AND name = ? AND state = ?)`
   )
+  // An event from outside moves into the log.
+  const insertReceived = insertInto(
+    `AND EXISTS (SELECT 1 FROM skein_task_events WHERE task_id = queue.task_id AND place = ? AND value IS NOT NULL)`
+  )
+  const deleteReceived = database.prepare(
+    "DELETE FROM skein_task_events WHERE task_id = ? AND place = ? AND send_key IS NULL"
+  )
+  const clearReceived = database.prepare("UPDATE skein_task_events SET value = NULL WHERE task_id = ? AND place = ?")
   const wakeTheDue = `UPDATE skein_task_queue SET state = ${queued.ready}
      WHERE state = ${queued.waiting} AND wake_at < ${maxTime} AND wake_at <= ? RETURNING task_id, gate`
   const someGated = `EXISTS (SELECT 1 FROM skein_task_queue WHERE state = ${queued.ready} AND gate = 1)`
@@ -87,35 +105,54 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
   const selectGated = database.prepare(`SELECT ${someGated} AS gated`)
   const wakeSome = database.prepare(
     `UPDATE skein_task_queue SET state = ${queued.ready}, wake_at = ? WHERE state = ${queued.waiting} AND task_id ${inTasks}
-     RETURNING pool, gate`
+     RETURNING task_id, pool, gate`
   )
   const suspendRun = database.prepare(
-    `UPDATE skein_task_queue SET state = ${queued.waiting}, worker = NULL, attempts = 0, wake_at = ?
-     WHERE task_id = ? AND state = ${queued.running} AND worker = ? AND signals = ? RETURNING task_id`
+    `UPDATE skein_task_queue SET state = ${queued.waiting}, worker = NULL, attempts = 0, wake_at = ?,
+       awaits = ?
+     WHERE task_id = ? AND state = ${queued.running} AND worker = ? AND signals = ? AND ${
+      endsAt("skein_task_queue.task_id")
+    } AND (SELECT open_questions FROM skein_tasks WHERE id = skein_task_queue.task_id) >= CAST(? AS INTEGER)
+     RETURNING task_id`
   )
+  const reachedNow = lastSeqOf("skein_task_queue.task_id")
+  const hasProgress = `reached < ${reachedNow}`
+  // A worker that ends a claim is not lost.
+  const noteProgress = `attempts = CASE WHEN ${hasProgress} THEN 0 ELSE attempts END, reached = ${reachedNow}`
   const releaseRun = database.prepare(
     `UPDATE skein_task_queue SET state = CASE WHEN CAST(? AS BIGINT) = 0 THEN ${queued.ready} ELSE ${queued.waiting} END,
-       worker = NULL, wake_at = ?
+       worker = NULL, wake_at = ?, awaits = NULL, ${noteProgress}
      WHERE task_id = ? AND state = ${queued.running} AND worker = ? RETURNING pool, gate`
   )
   const selectSignals = database.prepare(
-    `SELECT queue.signals, queue.worker, tasks.status FROM skein_tasks AS tasks
+    `SELECT queue.signals, queue.worker, tasks.status, ${lastSeqOf("tasks.id")} AS last_seq FROM skein_tasks AS tasks
      LEFT JOIN skein_task_queue AS queue ON queue.task_id = tasks.id WHERE tasks.id = ?`
   )
   const selectSignalled = database.prepare(
     `SELECT task_id, signals FROM skein_task_queue WHERE state = ${queued.running} AND worker = ?`
   )
-  const settleTask = database.prepare(
-    `DELETE FROM skein_task_queue WHERE task_id = ?
-     AND NOT EXISTS (SELECT 1 FROM skein_tasks WHERE id = skein_task_queue.task_id AND ${live})`
-  )
-  const reachedNow = "(SELECT COALESCE(MAX(seq), 0) FROM skein_task_log WHERE task_id = skein_task_queue.task_id)"
-  const takeBack = (condition: string) =>
+  const settleTask = (condition = "") =>
     database.prepare(
-      `UPDATE skein_task_queue SET state = ${queued.ready}, worker = NULL,
-         attempts = CASE WHEN reached < ${reachedNow} THEN 1 ELSE attempts + 1 END, reached = ${reachedNow}
+      `DELETE FROM skein_task_queue WHERE task_id = ?
+       AND NOT EXISTS (SELECT 1 FROM skein_tasks WHERE id = skein_task_queue.task_id AND ${live}) ${condition}
+       RETURNING task_id`
+    )
+  const settleAnyhow = settleTask()
+  const settleAt = settleTask(`AND ${endsAt("skein_task_queue.task_id")}`)
+  // The first loss is that of any task of a process that was killed.
+  const takeBack = (condition: string) => {
+    const isFirst = `${hasProgress} OR attempts = 0`
+    const pause = `CASE WHEN attempts > ${lossPauses.doublings} THEN ${lossPauses.max}
+      ELSE ${lossPauses.first} << (attempts - 1) END`
+    const update = database.prepare(
+      `UPDATE skein_task_queue SET worker = NULL,
+         state = CASE WHEN ${isFirst} THEN ${queued.ready} ELSE ${queued.waiting} END,
+         wake_at = CASE WHEN ${isFirst} THEN wake_at ELSE CAST(? AS BIGINT) + ${pause} END,
+         attempts = CASE WHEN ${hasProgress} THEN 1 ELSE attempts + 1 END, reached = ${reachedNow}
        WHERE state = ${queued.running} AND ${condition} RETURNING pool, tool, gate`
     )
+    return Effect.flatMap(database.now, (now) => update(now))
+  }
   const noteTakeover = (rows: ReadonlyArray<Row>) =>
     metrics === undefined ? Effect.void : Effect.sync(() => {
       for (const { pool, tool } of rows) {
@@ -125,7 +162,7 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
   const takeBackAll = takeBack("TRUE")
   const takeBackLost = takeBack("worker NOT IN (SELECT id FROM skein_task_workers)")
   const releaseAll = database.prepare(
-    `UPDATE skein_task_queue SET state = ${queued.ready}, worker = NULL
+    `UPDATE skein_task_queue SET state = ${queued.ready}, worker = NULL, ${noteProgress}
      WHERE state = ${queued.running} AND worker = ? RETURNING pool, gate`
   )
 
@@ -137,24 +174,34 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
   const deleteQuestions = database.prepare("DELETE FROM skein_task_questions WHERE task_id = ?")
   const deleteEvents = database.prepare("DELETE FROM skein_task_log WHERE task_id = ? AND seq < ?")
 
-  // The clock of the database decides about leases. Only PostgreSQL has several workers.
+  // The clock of the database decides about leases.
+  const databaseNow = database.currentTime
   const insertWorker = database.prepare(
-    `INSERT INTO skein_task_workers (id, pools, host, started_at, expires_at)
-     VALUES (?, ?, ?, ${databaseNow}, ${databaseNow} + CAST(? AS BIGINT))`
+    `INSERT INTO skein_task_workers (id, pools, host, pid, application, started_at, expires_at)
+     VALUES (?, ?, ?, ?, ?, ${databaseNow}, CASE WHEN CAST(? AS BIGINT) = ${maxTime} THEN ${maxTime}
+       ELSE ${databaseNow} + CAST(? AS BIGINT) END)`
   )
+  // The only process of a file before, which has no lease.
+  const deleteAlone = database.prepare(`DELETE FROM skein_task_workers WHERE expires_at = ${maxTime}`)
+  const updateSteps = database.prepare("UPDATE skein_task_workers SET steps = ? WHERE id = ?")
   const renewLease = database.prepare(
-    `UPDATE skein_task_workers SET expires_at = ${databaseNow} + CAST(? AS BIGINT)
-     WHERE id = ? RETURNING (SELECT COUNT(*) FROM skein_task_workers) AS workers`
+    `UPDATE skein_task_workers SET expires_at = ${databaseNow} + CAST(? AS BIGINT), steps = COALESCE(CAST(? AS TEXT), steps)
+     WHERE id = ? RETURNING (SELECT COUNT(*) FROM skein_task_workers) AS workers, ${databaseNow} AS now`
   )
+  // Those that have shared a file before its only process.
+  const deleteWorkers = database.prepare("DELETE FROM skein_task_workers")
   const deleteWorker = database.prepare("DELETE FROM skein_task_workers WHERE id = ?")
   const deleteLost = database.prepare(`DELETE FROM skein_task_workers WHERE expires_at < ${databaseNow} RETURNING id`)
 
-  const claim: Store["claim"] = (worker, pools, limit) => {
+  const claim: Store["claim"] = (worker, pools, limit, maxLost = Infinity) => {
     const count = pools?.length
     if (count === 0) return noClaims
     let statement = claims.get(count)
     if (statement === undefined) claims.set(count, statement = claimOf(count))
-    return Effect.flatMap(statement(...(pools ?? []).map(escape), limit, worker), toClaims)
+    return Effect.flatMap(
+      statement(Math.min(maxLost, gates.unlimited), ...(pools ?? []).map(escape), limit, worker),
+      toClaims
+    )
   }
 
   /** The claims of rows of the queue, which were updated for a worker. */
@@ -185,19 +232,36 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
 
   const append: Store["append"] = (
     id,
-    { at, attempt, beside, kind, name, seq, startedAt, value },
-    isRepeated = false
+    { at, attempt, beside, kind, name, place, seq, startedAt, value },
+    isRepeated = false,
+    lastAt
   ) => {
     const parts = beside === undefined ? null : JSON.stringify(beside)
+    const time = toStoredMillis(at)
+    const closing = closingStates[kind]
+    const row = [seq, kind, escape(name), attempt, value, startedAt ?? null, time, parts, id] as const
+    const end = endParameters({ nextSeq: seq, lastAt })
+    const received = (place: number) =>
+      database.transaction(
+        Effect.tap(
+          insertReceived(...row, ...end, place),
+          (rows) =>
+            rows.length === 0 ? Effect.void : Effect.andThen(deleteReceived(id, place), clearReceived(id, place))
+        )
+      )
     return Effect.flatMap(
-      insertEntry(seq, kind, escape(name), attempt, value, startedAt ?? null, toStoredMillis(at), parts, id, seq),
+      place !== undefined
+        ? received(place)
+        : closing === undefined
+        ? insertEntry(...row, ...end)
+        : insertClosing(...row, ...end, escape(name), closing),
       (rows) => {
         if (rows.length > 0) return appended
         return Effect.map(selectEntry(id, seq), ([row]) => {
-          if (row === undefined) return "settled"
+          if (row === undefined) return "refused"
           const found = toEntry(row)
           const isEqual = found.kind === kind && found.name === name && found.attempt === attempt &&
-            found.value === value
+            found.value === value && found.at === time
           return isRepeated && isEqual ? "appended" : "conflict"
         })
       }
@@ -206,15 +270,15 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
 
   // The positions of the log continue: the first event of the new log is after the last one of the old log, which is
   // deleted in the same transaction. So a worker that has read the old log cannot append to the new one.
-  const continueWith: Store["continueWith"] = (id, seq, args) =>
+  const continueWith: Store["continueWith"] = (id, { lastAt, nextSeq: seq }, args) =>
     Effect.flatMap(
       Effect.flatMap(toJson(args), (text) => texts.encrypt(text, associatedData.args(id))),
       (args) => {
         const continued = Effect.gen(function*() {
-          const at = yield* currentMillis
+          const at = yield* database.now
           if ((yield* beginTask(args, at, id)) === undefined) return yield* Effect.fail(conflict)
           const event = { seq, kind: "continued", name: "", attempt: 1, value: null, startedAt: undefined, at } as const
-          if ((yield* append(id, event)) !== "appended") return yield* Effect.fail(conflict)
+          if ((yield* append(id, event, false, lastAt)) !== "appended") return yield* Effect.fail(conflict)
           yield* deleteQuestions(id)
           yield* deleteEvents(id, seq)
           return true
@@ -223,12 +287,17 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
       }
     )
 
-  const suspend: Store["suspend"] = (id, worker, seen, wakeAt) =>
-    Effect.map(suspendRun(toStoredMillis(wakeAt), id, worker, seen), (rows) => rows.length > 0)
+  const suspend: Store["suspend"] = (id, worker, seen, wakeAt, at, openQuestions = 0, events = []) => {
+    const awaits = events.length === 0 ? null : JSON.stringify(events.map(escape))
+    return Effect.map(
+      suspendRun(toStoredMillis(wakeAt), awaits, id, worker, seen, ...endParameters(at), openQuestions),
+      (rows) => rows.length > 0
+    )
+  }
 
   const release: Store["release"] = (id, worker, wakeAt) =>
     Effect.flatMap(
-      currentMillis,
+      database.now,
       (now) =>
         Effect.tap(
           releaseRun(wakeAt === undefined ? 0 : 1, toStoredMillis(wakeAt ?? now), id, worker),
@@ -241,7 +310,8 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
       row === undefined ? undefined : {
         signals: numberOf(row, "signals"),
         worker: row["worker"] as string | null,
-        isCancelled: row["status"] === "cancelled"
+        isCancelled: row["status"] === "cancelled",
+        lastSeq: numberOf(row, "last_seq")
       })
 
   const findSignals: Store["findSignals"] = (worker) =>
@@ -251,18 +321,40 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
     )
 
   const wake: Store["wake"] = Effect.flatMap(
-    Effect.flatMap(currentMillis, (time) => wakeDue(time)),
+    Effect.flatMap(database.now, (time) => wakeDue(time)),
     (rows) =>
       isPostgres
         ? Effect.succeed({ count: numberOf(rows[0]!, "woken"), hasGated: rows[0]!["gated"] === true })
         : Effect.map(selectGated(), ([row]) => ({ count: rows.length, hasGated: numberOf(row!, "gated") === 1 }))
   )
 
-  const register: Store["register"] = (worker, { host, leaseMs, pools }) =>
-    Effect.asVoid(insertWorker(worker, JSON.stringify(pools), host, leaseMs))
+  const register: Store["register"] = (worker, { application, host, leaseMs = maxTime, pid, pools }) =>
+    Effect.andThen(
+      isPostgres || leaseMs === maxTime ? Effect.void : deleteAlone(),
+      Effect.asVoid(
+        insertWorker(
+          worker,
+          JSON.stringify(pools),
+          host,
+          pid,
+          application === "" ? null : escape(cut(application, maxNameChars)),
+          leaseMs,
+          leaseMs
+        )
+      )
+    )
 
-  const renew: Store["renew"] = (worker, leaseMs) =>
-    Effect.map(renewLease(leaseMs, worker), ([row]) => row === undefined ? 0 : numberOf(row, "workers"))
+  const renew: Store["renew"] = (worker, leaseMs, steps) =>
+    Effect.suspend(() => {
+      const begin = performance.now()
+      return Effect.flatMap(
+        renewLease(leaseMs, steps ?? null, worker),
+        ([row]) =>
+          row === undefined
+            ? Effect.succeed(0)
+            : Effect.as(database.clock.note(numberOf(row, "now"), begin), numberOf(row, "workers"))
+      )
+    })
 
   return {
     claim,
@@ -277,15 +369,20 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
     wake,
     wakeTasks: (ids: ReadonlyArray<string>) =>
       Effect.flatMap(
-        Effect.flatMap(currentMillis, (now) => wakeSome(now, JSON.stringify(ids))),
-        (rows) => Effect.as(announce(rows), rows.length)
+        Effect.flatMap(database.now, (now) => wakeSome(now, JSON.stringify(ids))),
+        (rows) => Effect.as(announce(rows), rows.map((row) => textOf(row, "task_id")))
       ),
-    settle: (id: string) => Effect.asVoid(settleTask(id)),
-    takeBackAll: Effect.flatMap(takeBackAll(), noteTakeover),
-    takeBackLost: Effect.flatMap(takeBackLost(), (rows) => Effect.andThen(noteTakeover(rows), announce(rows))),
+    settle: (id: string, at?: LogEnd) =>
+      Effect.map(
+        at === undefined ? settleAnyhow(id) : settleAt(id, ...endParameters(at)),
+        (rows) => rows.length > 0
+      ),
+    takeBackAll: Effect.andThen(deleteWorkers(), Effect.flatMap(takeBackAll, noteTakeover)),
+    takeBackLost: Effect.flatMap(takeBackLost, (rows) => Effect.andThen(noteTakeover(rows), announce(rows))),
     releaseAll: (worker: string) => Effect.flatMap(releaseAll(worker), announce),
     register,
     renew,
+    reportSteps: (worker: string, steps: string) => Effect.asVoid(updateSteps(steps, worker)),
     unregister: (worker: string) => Effect.asVoid(deleteWorker(worker)),
     removeLost: Effect.map(deleteLost(), (rows) => rows.length)
   }
@@ -294,5 +391,27 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
 const noClaims: Effect.Effect<ReadonlyArray<Claim>> = /* @__PURE__ */ Effect.succeed([])
 const appended = /* @__PURE__ */ Effect.succeed("appended" as const)
 
-/** The current time of a PostgreSQL database, in milliseconds of Unix time. */
-export const databaseNow = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
+/** Milliseconds that a task waits after it was lost again: `first`, then twice as long each time, up to `max`. */
+const lossPauses = { first: 1000, doublings: 6, max: 60_000 } as const
+
+/** The states of the questions whose end an event records: see `questions.ts`. */
+const closingStates: Partial<Record<LogEntry["kind"], number>> = { answer: 1, timeout: 2 }
+
+/** The position of the last event of the log of a task, or 0: an expression. */
+export const lastSeqOf = (id: string): string =>
+  `(SELECT COALESCE(MAX(seq), 0) FROM skein_task_log AS log WHERE log.task_id = ${id})`
+
+/**
+ * The condition that the log of a task ends at a `LogEnd`: that its last event is the one before. It reads one row.
+ */
+export const endsAt = (id: string): string =>
+  `COALESCE((
+    SELECT CASE WHEN log.at = COALESCE(CAST(? AS BIGINT), log.at) THEN log.seq ELSE -1 END
+    FROM skein_task_log AS log WHERE log.task_id = ${id} ORDER BY log.seq DESC LIMIT 1
+  ), 0) = CAST(? AS INTEGER)`
+
+/** The parameters of `endsAt`. */
+export const endParameters = ({ lastAt, nextSeq }: LogEnd): readonly [number | null, number] => [
+  lastAt === undefined ? null : toStoredMillis(lastAt),
+  nextSeq - 1
+]

@@ -40,6 +40,9 @@ export interface StoreContext {
 /** The values of `is_error`: a result with `isError` is a failure, or that of a person who declined. */
 export const errorKinds = { none: 0, failed: 1, declined: 2 } as const
 
+/** The values of `waits`. */
+export const waitKinds = { no: 0, tool: 1, code: 2 } as const
+
 /** The columns of a listing. */
 export const listColumns = `id, tool, pool, owner, status, version, created_at, updated_at, ttl, poll_interval,
   progress, progress_total, progress_message, message, waits, is_error, caller`
@@ -53,6 +56,9 @@ export const stateColumns = (pg: boolean): string => {
        FROM (SELECT name, method, params ${open} ORDER BY place)`
   return `${listColumns}, outcome, CASE WHEN status = 'input_required' THEN (${questions}) END AS questions`
 }
+
+/** Whether a task waits for the code that it has run with, as opposed to its tool. */
+export const isWaitingForCode = (row: Row): boolean => numberOf(row, "waits") === waitKinds.code
 
 /** The condition for tasks without a final status. */
 export const live = "status IN ('working', 'input_required')"
@@ -79,6 +85,8 @@ export const associatedData = {
   outcome: (id: string) => `outcome ${id}`,
   question: (id: string, name: string) => `question ${id} ${name}`,
   answer: (id: string, name: string) => `answer ${id} ${name}`,
+  event: (id: string, name: string) => `event ${id} ${name}`,
+  topic: (event: string) => `topic ${event}`,
   other: (name: string) => `other ${name}`
 }
 
@@ -167,13 +175,12 @@ const stateWith = (questions: ReadonlyArray<Question>) => (row: Row): State => {
   const message = optionalTextOf(row, "message")
   const outcome = optionalTextOf(row, "outcome")
   const common = commonOf(row)
-  const waits = numberOf(row, "waits")
   return {
     ...common,
-    statusMessage: waits > 0 && isLive(row)
-      ? waits === 1
-        ? `Waiting for a worker that has the tool ${common.tool}`
-        : `Waiting for a worker whose code of the tool ${common.tool} can continue this task`
+    statusMessage: numberOf(row, "waits") !== waitKinds.no && isLive(row)
+      ? isWaitingForCode(row)
+        ? `Waiting for a worker whose code of the tool ${common.tool} can continue this task`
+        : `Waiting for a worker that has the tool ${common.tool}`
       : message === undefined
       ? undefined
       : unescape(message),
@@ -226,7 +233,7 @@ export const toStoredTask = (row: Row, texts: StoredTexts): Effect.Effect<Stored
   )
 
 /** The columns of `toSwept`. */
-export const sweptColumns = `id, tool, owner, status, expires_at,
+export const sweptColumns = `id, tool, owner, status, expires_at, waits,
   NOT EXISTS (SELECT 1 FROM skein_task_queue WHERE task_id = skein_tasks.id) AS settled`
 
 /** Decodes a row for the sweeper. */
@@ -236,5 +243,6 @@ export const toSwept = (row: Row): SweepRow => ({
   owner: ownerOf(textOf(row, "owner")),
   status: textOf(row, "status") as TaskStatus,
   settled: Boolean(row["settled"]),
-  expiresAt: numberOf(row, "expires_at")
+  expiresAt: numberOf(row, "expires_at"),
+  waitsForCode: isWaitingForCode(row)
 })

@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { TaskError } from "../../TaskError.ts"
-import type { ListenForChanges } from "./changeNotifier.ts"
+import type { ListenForChanges, SendToOthers } from "./changeNotifier.ts"
 import { type Database, numberOf, type Row, textOf } from "./database.ts"
 
 /**
@@ -35,24 +35,29 @@ export interface SignalListener {
 export type RunSignals = Effect.Success<ReturnType<typeof makeSignals>>
 
 /** Makes the signals of a store. Without `listenForChanges`, only signals of this process are received. */
-export const makeSignals = (database: Database, listenForChanges: ListenForChanges | undefined) =>
+export const makeSignals = (
+  database: Database,
+  listenForChanges: ListenForChanges | undefined,
+  sendToOthers?: SendToOthers
+) =>
   Effect.gen(function*() {
     const listeners = new Set<SignalListener>()
     const usesDatabase = database.isPostgres && listenForChanges !== undefined
     /**
-     * The query that sends the signals for the rows of `signalled`, in a statement of PostgreSQL that has changed rows of
-     * the queue.
+     * The query that sends the signals for the rows of `signalled`, or of another part, in a statement of PostgreSQL that
+     * has changed rows of the queue.
      */
-    const sendSignalled = usesDatabase
-      ? `SELECT pg_notify('${channel}', CASE WHEN state = 2 THEN task_id ELSE ${poolPayloadSql} END) FROM signalled`
-      : "SELECT NULL FROM signalled"
+    const sendSignalled = (rows = "signalled") =>
+      usesDatabase
+        ? `SELECT pg_notify('${channel}', CASE WHEN state = 2 THEN task_id ELSE ${poolPayloadSql} END) FROM ${rows}`
+        : `SELECT NULL FROM ${rows}`
     /** The query that announces the tasks in the rows of `queued`, in a statement of PostgreSQL that has queued them. */
     const announceQueued = usesDatabase
       ? `SELECT count(pg_notify('${channel}', ${poolPayloadSql})) FROM queued WHERE state = 0`
       : "SELECT NULL"
     const prepare = (assignments: string) => {
       const record = `UPDATE skein_task_queue SET ${assignments} WHERE task_id = ? RETURNING task_id, state, pool, gate`
-      return database.prepare(usesDatabase ? `WITH signalled AS (${record}) ${sendSignalled}` : record)
+      return database.prepare(usesDatabase ? `WITH signalled AS (${record}) ${sendSignalled()}` : record)
     }
     const record = { event: prepare(recordSignal("?")), cancellation: prepare(recordCancellation("?")) }
 
@@ -65,7 +70,11 @@ export const makeSignals = (database: Database, listenForChanges: ListenForChang
       }
     }
     /** Sends a signal after the current transaction. */
-    const sendLocally = (payload: string) => database.sql.afterCommit(Effect.sync(() => receive(payload)))
+    const sendLocally = (payload: string) =>
+      database.sql.afterCommit(Effect.sync(() => {
+        receive(payload)
+        sendToOthers?.(channel, payload)
+      }))
     const sendToAll = database.prepare(`SELECT pg_notify('${channel}', ?)`)
     const send: (payload: string) => Effect.Effect<unknown, TaskError> = usesDatabase ? sendToAll : sendLocally
 
@@ -74,6 +83,11 @@ export const makeSignals = (database: Database, listenForChanges: ListenForChang
         for (const { onGap } of listeners) onGap()
       })
     }
+    const select = database.prepare("SELECT task_id, state, pool, gate FROM skein_task_queue WHERE task_id = ?")
+    const sendRow = (id: string, row: Row | undefined): Effect.Effect<void> =>
+      usesDatabase || row === undefined
+        ? Effect.void
+        : sendLocally(numberOf(row, "state") === queuedRunning ? id : poolPayload(row))
     return {
       sendSignalled,
       announceQueued,
@@ -85,18 +99,21 @@ export const makeSignals = (database: Database, listenForChanges: ListenForChang
         )),
       /** Records and sends the signal that a task has an event. A task that waits may be claimed then. */
       signal: (id: string, now: number, event: keyof typeof record = "event"): Effect.Effect<void, TaskError> =>
-        Effect.flatMap(record[event](now, id), ([row]) =>
-          usesDatabase || row === undefined
-            ? Effect.void
-            : sendLocally(numberOf(row, "state") === 2 ? id : poolPayload(row))),
+        Effect.flatMap(record[event](now, id), ([row]) => sendRow(id, row)),
+      /** Sends a signal that a statement has recorded, unless the database has sent it. */
+      send: (id: string): Effect.Effect<void, TaskError> =>
+        usesDatabase ? Effect.void : Effect.flatMap(select(id), ([row]) => sendRow(id, row)),
       /** Announces that tasks may be claimed: rows of the queue with their `pool` and `gate`. */
       announce: (rows: ReadonlyArray<Row>): Effect.Effect<void, TaskError> =>
         Effect.forEach(new Set(rows.map(poolPayload)), (payload) => send(payload), { discard: true })
     }
   })
 
+/** The state of a row of the queue whose task runs. */
+const queuedRunning = 2
+
 /** The assignments that record a signal for a row of the queue. */
-const recordSignal = (now: string): string =>
+export const recordSignal = (now: string): string =>
   `signals = skein_task_queue.signals + 1,
    wake_at = CASE skein_task_queue.state WHEN 1 THEN CAST(${now} AS BIGINT) ELSE skein_task_queue.wake_at END,
    state = CASE skein_task_queue.state WHEN 1 THEN 0 ELSE skein_task_queue.state END`

@@ -2,7 +2,7 @@
  * The store of tasks on SQLite or PostgreSQL, composed of the modules beside it.
  *
  * Transactions lock rows in this order, so that PostgreSQL finds no deadlock: the task, its questions, its row in the
- * queue, the counters.
+ * queue, its events, the counters.
  */
 import type { Client } from "@skein/sql/PgClient"
 import * as Effect from "effect/Effect"
@@ -14,10 +14,14 @@ import { Encryption } from "../../Encryption.ts"
 import type { TaskError } from "../../TaskError.ts"
 import { CurrentTaskObserver } from "../telemetry/taskObserver.ts"
 import * as admin from "./admin.ts"
+import * as bulk from "./bulk.ts"
 import { checkVersion, currentVersion, migrate, readVersion } from "./migrations.ts"
 import { TaskStore } from "./store.ts"
-import { type ChangeNotifier, type ListenForChanges, makeChangeNotifier } from "./changeNotifier.ts"
+import { type ChangeNotifier, type ListenForChanges, makeChangeNotifier, type SendToOthers } from "./changeNotifier.ts"
 import { Database, isUnreachable, storeError } from "./database.ts"
+import * as children from "./children.ts"
+import * as events from "./events.ts"
+import * as labels from "./labels.ts"
 import * as lifecycle from "./lifecycle.ts"
 import * as questions from "./questions.ts"
 import * as queue from "./queue.ts"
@@ -27,6 +31,7 @@ import { makeSignals } from "./runSignals.ts"
 import { encryptedTexts, escape, plainTexts } from "./storedText.ts"
 import * as gates from "./gates.ts"
 import * as status from "./status.ts"
+import * as topics from "./topics.ts"
 
 /** Whether a text can be the id of a task. Clients may send any text, and the store reads only for possible ids. */
 const isId = (id: string): boolean => /^[\w-]{32}$/.test(id)
@@ -34,7 +39,7 @@ const isId = (id: string): boolean => /^[\w-]{32}$/.test(id)
 /** An operation on a task, which answers `unknown` without a query for a text that cannot be the id of a task. */
 const ofTask = <Args extends ReadonlyArray<unknown>, A>(
   operation: (id: string, ...args: Args) => Effect.Effect<A, TaskError>,
-  unknown: Effect.Effect<NoInfer<A>>
+  unknown: Effect.Effect<NoInfer<A>, TaskError>
 ) =>
 (id: string, ...args: Args): Effect.Effect<A, TaskError> => isId(id) ? operation(id, ...args) : unknown
 
@@ -50,27 +55,36 @@ const whileUnreachable = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.
  */
 export const make = Effect.fnUntraced(function*(
   listenForChanges?: ListenForChanges,
-  prepare: (database: Database) => Effect.Effect<unknown, TaskError> = migrate
+  prepare: (database: Database) => Effect.Effect<unknown, TaskError> = migrate,
+  sendToOthers?: SendToOthers
 ): Effect.fn.Return<TaskStore["Service"], TaskError, SqlClient.SqlClient | Scope.Scope> {
   const database = new Database(yield* SqlClient.SqlClient)
-  yield* whileUnreachable(prepare(database))
+  yield* whileUnreachable(Effect.andThen(prepare(database), database.clock.read))
   const cipher = yield* Encryption
   const texts = cipher === undefined ? plainTexts : encryptedTexts(cipher)
-  const changes = yield* whileUnreachable(makeChangeNotifier(database, listenForChanges))
-  const signals = yield* whileUnreachable(makeSignals(database, listenForChanges))
+  const changes = yield* whileUnreachable(makeChangeNotifier(database, listenForChanges, sendToOthers))
+  const signals = yield* whileUnreachable(makeSignals(database, listenForChanges, sendToOthers))
   const { metrics } = (yield* CurrentTaskObserver) ?? {}
   const context = { database, changes, signals, texts, metrics }
   const states = status.make(context)
+  const { insertEvent, ...sentEvents } = events.make(context)
+  const labelStore = labels.make(database)
   const all = {
     ...states,
-    ...lifecycle.make(context, states.get),
+    ...lifecycle.make(context, states.get, labelStore),
     ...questions.make(context),
+    ...sentEvents,
+    ...topics.make(context, insertEvent),
     ...queue.make(context)
   }
   const { find, list, ...operators } = admin.make(context)
   return TaskStore.of({
     ...all,
+    clock: database.clock,
+    labels: labelStore,
+    bulk: bulk.make(context),
     tools: gates.make(context),
+    children: children.make(context),
     admin: { list, find: ofTask(find, Effect.undefined), ...operators },
     checks: admin.makeChecks(context),
     schedules: schedules.make(database),
@@ -82,6 +96,7 @@ export const make = Effect.fnUntraced(function*(
     ask: ofTask(all.ask, Effect.undefined),
     withdraw: ofTask(all.withdraw, Effect.void),
     answer: ofTask(all.answer, Effect.succeed(false)),
+    send: ofTask(all.send, events.unknownTask),
     expireWithin: ofTask(all.expireWithin, Effect.succeed(Infinity)),
     remove: (ids) => all.remove(ids.filter(isId)),
     transaction: (effect) => database.transaction(effect),
@@ -125,6 +140,19 @@ export const migrateTables = Effect.fnUntraced(function*(
 /** The store of a single process. With `migrates` it creates and migrates the tables. */
 export const layer = (migrates = true): Layer.Layer<TaskStore, TaskError, SqlClient.SqlClient> =>
   Layer.effect(TaskStore, make(undefined, migrates ? migrate : checkVersion))
+
+/** How the processes that share a SQLite file notify each other. */
+export interface Carrier {
+  readonly listen: ListenForChanges
+  readonly send: SendToOthers
+}
+
+/** The store of a process among others that share a SQLite file. */
+export const layerBetween = (
+  { listen, send }: Carrier,
+  migrates = true
+): Layer.Layer<TaskStore, TaskError, SqlClient.SqlClient> =>
+  Layer.effect(TaskStore, make(listen, migrates ? migrate : checkVersion, send))
 
 /** The part of a client of PostgreSQL that a store uses besides its `SqlClient`. */
 export type ListeningClient = Pick<Client, "listen">

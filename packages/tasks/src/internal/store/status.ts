@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import type { ListPosition } from "../../TaskState.ts"
 import type { Store } from "./store.ts"
-import { currentMillis, maxNameChars, maxTime, optionalNumberOf, toStoredMillis } from "./database.ts"
+import { maxNameChars, maxTime, optionalNumberOf, toStoredMillis } from "./database.ts"
 import {
   associatedData,
   listColumns,
@@ -17,7 +17,8 @@ import {
   toListed,
   toState,
   toStoredTask,
-  toSwept
+  toSwept,
+  waitKinds
 } from "./rows.ts"
 import { escape } from "./storedText.ts"
 
@@ -54,6 +55,8 @@ export const make = ({ changes, database, texts }: StoreContext) => {
   const updateMessage = update("message = ?")
   const updateNumberedMessage = update("message = ?, said = ?", "AND said < ?")
   const updateWaits = update("waits = ?", "AND waits <> ?")
+  // Clients have seen the end of the task, of which this changes nothing.
+  const updateEndedWaits = database.prepare(`UPDATE skein_tasks SET waits = ? WHERE id = ? AND NOT (${live})`)
   const updateProgress = update(
     "progress = ?, progress_total = ?, progress_message = ?",
     "AND (progress IS NULL OR progress < ?)"
@@ -61,7 +64,7 @@ export const make = ({ changes, database, texts }: StoreContext) => {
 
   const get: Store["get"] = (id) =>
     Effect.flatMap(
-      Effect.flatMap(currentMillis, (time) => selectState(id, time)),
+      Effect.flatMap(database.now, (time) => selectState(id, time)),
       ([row]) => row === undefined ? Effect.undefined : toState(row, texts)
     )
 
@@ -72,7 +75,7 @@ export const make = ({ changes, database, texts }: StoreContext) => {
     const names = [...new Set(owners.map(ownerToRow))].filter((name) => name.length <= maxNameChars)
     const from = start(after)
     if (names.length === 0 || from === undefined || limit < 1) return none
-    return Effect.flatMap(currentMillis, (time) => {
+    return Effect.flatMap(database.now, (time) => {
       const pages = names.flatMap((name) => [name, time, from.createdAt, from.id, limit])
       const rows = names.length === 1 ? listOne(...pages) : database.prepare(listOf(names.length))(...pages, limit)
       return Effect.flatMap(rows, (rows) => Effect.forEach(rows, (row) => toListed(row, texts)))
@@ -82,16 +85,16 @@ export const make = ({ changes, database, texts }: StoreContext) => {
   const setStatusMessage: Store["setStatusMessage"] = (id, message, number) =>
     Effect.asVoid(
       Effect.flatMap(
-        Effect.all([currentMillis, texts.encrypt(escape(message), associatedData.message(id))]),
+        Effect.all([database.now, texts.encrypt(escape(message), associatedData.message(id))]),
         ([time, text]) =>
           number === undefined ? updateMessage(text, time, id) : updateNumberedMessage(text, number, time, id, number)
       )
     )
 
   const setWaitsForWorker: Store["setWaitsForWorker"] = (id, waits) =>
-    Effect.asVoid(Effect.flatMap(currentMillis, (time) => {
-      const stored = waits === "code" ? 2 : Number(waits)
-      return updateWaits(stored, time, id, stored)
+    Effect.asVoid(Effect.flatMap(database.now, (time) => {
+      const stored = waitKinds[waits === "code" ? "code" : waits ? "tool" : "no"]
+      return Effect.andThen(updateWaits(stored, time, id, stored), updateEndedWaits(stored, id))
     }))
 
   const setProgress: Store["setProgress"] = (id, { message, progress, total }) => {
@@ -103,7 +106,7 @@ export const make = ({ changes, database, texts }: StoreContext) => {
     const known = total !== undefined && Number.isFinite(total) ? total : null
     return Effect.asVoid(
       Effect.flatMap(
-        Effect.all([currentMillis, text]),
+        Effect.all([database.now, text]),
         ([time, text]) => updateProgress(progress, known, text, time, id, progress)
       )
     )
@@ -123,14 +126,14 @@ export const make = ({ changes, database, texts }: StoreContext) => {
   )
 
   const expireWithin: Store["expireWithin"] = (id, after) =>
-    Effect.flatMap(currentMillis, (time) => {
+    Effect.flatMap(database.now, (time) => {
       const at = toStoredMillis(time + after)
       return Effect.as(setExpiry(at, id, at), at)
     })
 
   const findExpired: Store["findExpired"] = (limit, after) =>
     Effect.flatMap(
-      currentMillis,
+      database.now,
       (time) =>
         Effect.map(selectExpired(time, after?.expiresAt ?? -1, after?.id ?? "", limit), (rows) => rows.map(toSwept))
     )

@@ -22,7 +22,8 @@ export interface ObservedTask {
  * another result with `isError`; `failed`, a JSON-RPC error; `cancelled`, also at the end of its `ttl`; `given_up`, after
  * `maxAttempts`.
  */
-export type EndOutcome = "completed" | "declined" | "tool_error" | "failed" | "cancelled" | "given_up"
+export type EndOutcome = typeof endOutcomes[number]
+const endOutcomes = ["completed", "declined", "tool_error", "failed", "cancelled", "given_up"] as const
 
 /** The tasks of one tool and pool in one state of the queue. */
 export type QueueCount = Statistics["queue"][number] & {
@@ -34,7 +35,8 @@ export type QueueCount = Statistics["queue"][number] & {
  * How an attempt of a step has ended: `defect`, it died; `interrupted`, it lost a race, its task was cancelled, or its
  * worker stopped.
  */
-export type AttemptOutcome = "ok" | "error" | "defect" | "interrupted"
+export type AttemptOutcome = typeof attemptOutcomes[number]
+const attemptOutcomes = ["ok", "error", "defect", "interrupted"] as const
 
 /** Milliseconds for which the queue is read after a read of the metrics: as long as Prometheus shows a value. */
 const readMs = 300_000
@@ -91,40 +93,54 @@ const makeGroups = <Group>(most: number, make: (first: string, second: string) =
   }
 }
 
+/**
+ * Lets counters exist with 0: for Prometheus, the increase of a series that begins with 1 is 0. Not for histograms, whose
+ * smallest and largest values would be exported as the limits of numbers.
+ */
+const exist = (series: ReadonlyArray<Update>, context: Context.Context<never>): void => {
+  for (const one of series) one.valueUnsafe(context)
+}
+
+/** The parts of a group of series. */
+interface Group {
+  readonly attributes: Metric.Metric.Attributes
+  readonly context: Context.Context<never>
+}
+
 /** The series of a tool and a pool. */
-class ToolSeries extends Data.Class<{ readonly attributes: Metric.Metric.Attributes }> {
+class ToolSeries extends Data.Class<Group> {
   readonly submissions: Update = Metric.withAttributes(submissions, this.attributes)
   readonly startDelay: Update = Metric.withAttributes(startDelay, this.attributes)
   readonly takeovers: Update = Metric.withAttributes(takeovers, this.attributes)
-  readonly #ends = new Map<EndOutcome, { readonly count: Update; readonly duration: Update }>()
+  readonly ends = Object.fromEntries(endOutcomes.map((outcome) => {
+    const attributes = { ...this.attributes, outcome }
+    return [outcome, {
+      count: Metric.withAttributes(ends, attributes) as Update,
+      duration: Metric.withAttributes(taskDuration, attributes) as Update
+    }]
+  })) as Readonly<Record<EndOutcome, { readonly count: Update; readonly duration: Update }>>
 
-  end(outcome: EndOutcome) {
-    let series = this.#ends.get(outcome)
-    if (series === undefined) {
-      const attributes = { ...this.attributes, outcome }
-      series = {
-        count: Metric.withAttributes(ends, attributes),
-        duration: Metric.withAttributes(taskDuration, attributes)
-      }
-      this.#ends.set(outcome, series)
-    }
-    return series
+  constructor(group: Group) {
+    super(group)
+    exist([this.submissions, this.takeovers, ...Object.values(this.ends).map(({ count }) => count)], this.context)
   }
 }
 
 /** The series of a step. */
-class StepSeries extends Data.Class<{ readonly attributes: Metric.Metric.Attributes }> {
+class StepSeries extends Data.Class<Group> {
   readonly duration: Update = Metric.withAttributes(stepDuration, this.attributes)
-  readonly #attempts = new Map<string, Update>()
+  readonly first = this.#attempts(false)
+  readonly retries = this.#attempts(true)
 
-  attempt(outcome: AttemptOutcome, isRetry: boolean): Update {
-    const key = `${outcome} ${isRetry}`
-    let series = this.#attempts.get(key)
-    if (series === undefined) {
-      series = Metric.withAttributes(attempts, { ...this.attributes, outcome, retry: String(isRetry) })
-      this.#attempts.set(key, series)
-    }
-    return series
+  #attempts(isRetry: boolean): Readonly<Record<AttemptOutcome, Update>> {
+    const series = attemptOutcomes.map((outcome) =>
+      [
+        outcome,
+        Metric.withAttributes(attempts, { ...this.attributes, outcome, retry: String(isRetry) }) as Update
+      ] as const
+    )
+    exist(series.map(([, one]) => one), this.context)
+    return Object.fromEntries(series) as Record<AttemptOutcome, Update>
   }
 }
 
@@ -133,34 +149,41 @@ export class TaskMetrics extends Data.Class<{ readonly context: Context.Context<
   readonly #clock = Context.get(this.context, Clock.Clock)
   readonly #toolSeries = makeGroups(
     this.bounds.maxMeasuredTools,
-    (tool, pool) => new ToolSeries({ attributes: { "gen_ai.tool.name": tool, pool } })
+    (tool, pool) => new ToolSeries({ attributes: { "gen_ai.tool.name": tool, pool }, context: this.context })
   )
   readonly #stepSeries = makeGroups(
     this.bounds.maxMeasuredSteps,
-    (tool, step) => new StepSeries({ attributes: { "gen_ai.tool.name": tool, step } })
+    (tool, step) => new StepSeries({ attributes: { "gen_ai.tool.name": tool, step }, context: this.context })
   )
   /** The series of the queue, by their attributes. */
   readonly #queue = new Map<string, Update>()
   #readAt = -Infinity
 
+  /** Creates the series of a process, and those of the tools that it has. */
+  begin(tools: ReadonlyArray<ObservedTask> = []): void {
+    exist([lostLeases, outages], this.context)
+    for (const { pool, tool } of tools) this.#toolSeries(tool, pool)
+  }
+
   submitted({ pool, tool }: ObservedTask): void {
     this.#toolSeries(tool, pool).submissions.updateUnsafe(1, this.context)
   }
 
-  /** `delayMs` is negative if the clocks of two machines differ. */
+  /** `delayMs` may be negative: two processes know the time of the database to a few milliseconds. */
   started({ pool, tool }: ObservedTask, delayMs: number): void {
     this.#toolSeries(tool, pool).startDelay.updateUnsafe(Math.max(delayMs, 0) / 1000, this.context)
   }
 
   ended({ pool, tool }: ObservedTask, outcome: EndOutcome, durationMs: number): void {
-    const { count, duration } = this.#toolSeries(tool, pool).end(outcome)
+    const { count, duration } = this.#toolSeries(tool, pool).ends[outcome]
     count.updateUnsafe(1, this.context)
     duration.updateUnsafe(Math.max(durationMs, 0) / 1000, this.context)
   }
 
   attemptEnded(tool: string, step: string, outcome: AttemptOutcome, isRetry: boolean, nanos: bigint): void {
     const series = this.#stepSeries(tool, step)
-    series.attempt(outcome, isRetry).updateUnsafe(1, this.context)
+    const attempts = isRetry ? series.retries : series.first
+    attempts[outcome].updateUnsafe(1, this.context)
     series.duration.updateUnsafe(Number(nanos) / 1e9, this.context)
   }
 

@@ -9,7 +9,9 @@ import type { State } from "../../TaskState.ts"
 import type { TaskMetrics } from "./taskMetrics.ts"
 
 /** A run of a task. */
-export interface ObservedRun extends Pick<State, "id" | "tool" | "pool" | "createdAt"> {
+export interface ObservedRun extends Pick<State, "id" | "tool" | "pool"> {
+  /** Milliseconds since its creation. */
+  readonly ageMs: number
   /** The id of the worker. */
   readonly worker: string
   /** The number of the claim's lost workers. */
