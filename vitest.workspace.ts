@@ -10,26 +10,28 @@ const conditions = ["@skein/source", "node", "module", "default"]
 // The tests of `npm run test:long` (`--mode long`), which .ci/run runs: they start, stop and kill processes, databases, browsers
 // and other programs, or repeat an action thousands of times. Together they take less than ten minutes.
 const long = [
-  "packages/client/test/{attacks/{Flood,Processes,Schemas,Storms,Wire},browser/Chromium,stdio/Process,tasks/{ManyTasks,RestartProcess,SkeinServer}}.test.ts",
+  "packages/client/test/{attacks/{Flood,Processes,Schemas,Storms,Wire},browser/Chromium,stdio/Process,tasks/{ManyTasks,RestartProcess,SkeinServer,Wire}}.test.ts",
   "packages/server/test/{Conformance,TypeErrors,input/RandomHandlers,state/PostgresStateStore,stdio/{LogFormat,Process}}.test.ts",
-  "packages/server/test/http/{process,processOptions,session/Memory,workers}.test.ts",
-  "packages/skein/test/server/processLogs.test.ts",
+  "packages/server/test/http/{fleet/Interleavings,process,processOptions,session/Memory,workers,workersOperated}.test.ts",
+  "packages/skein/test/{mixing/mixing,server/{processLogs,workers}}.test.ts",
   "packages/protocol/test/{hostile/Cases,oracle/{AcrossRevisions,Generators,Read,Sensitivity,Write}}.test.ts",
   "packages/auth/test/{hostile/Documents,oauth/Browser,protect/PostgresReplayStore,proxy/{Postgres,Tasks},signin/{chromium,webProcesses}}.test.ts",
   "packages/auth/test/stores/{BrowserTabs,FileLocks,PostgresTokenStore}.test.ts",
-  "packages/cli/test/develop/{build,dev,folder,modules,publish,restart,run,skeinPackage}.test.ts",
-  "packages/{apps/test/{Chromium,ReadyPages,UiPage},code-mode/test/{Bundle,Hostile},console/test/Page,openapi/test/Published}.test.ts",
-  "packages/tasks/test/{PgBouncer,crash/{FailedTask,Sqlite},hostile/{Limits,Memory,Names},random/RandomHandlers}.test.ts",
+  "packages/cli/test/develop/{build,dev,fleet,folder,modules,publish,restart,run,skeinPackage}.test.ts",
+  "packages/{apps/test/{Chromium,ReadyPages,UiPage},code-mode/test/{Bundle,Hostile},console/test/{Page,workers/Workers},openapi/test/Published}.test.ts",
+  "packages/tasks/test/{PgBouncer,children/TenThousand,workers/Workers,crash/{FailedTask,Poison,Sqlite},hostile/{Limits,Memory,Names},random/RandomHandlers}.test.ts",
   "packages/tasks/test/{protocol/{Shutdown,ShutdownQuestions},schedules/Schedules,store/MigrateApart,telemetry/Processes}.test.ts",
-  "packages/tasks/test/engine/{Admin,CodeChanges,CutOffSteps,Outages,PacesPostgres,Postgres,SqlTasksPostgres,Replays,Takeover}.test.ts",
+  "packages/tasks/test/engine/{Admin,Clocks,CodeChanges,CutOffSteps,EncryptedRaces,Outages,PacesPostgres,Postgres}.test.ts",
+  "packages/tasks/test/engine/{SqlTasksPostgres,Replays,RunningSteps,Takeover,UnreachedSteps}.test.ts",
   "packages/skein/test/{server/postgresState,tasks/postgresTasks}.test.ts",
+  "packages/fleet/test/{Postgres*,Redis*,postgres/*}.test.ts",
   "packages/{sql/test/{PgBouncer,PgClient},testing/test/Client.{faults,stdio}}.test.ts",
   "docs/test/{async/{coming,quickstarts},effectApplications,haproxy,http,nginx,tasksOperating}.test.ts",
-  "interop/test/{allPairsStdio,authSdkStreams,extTasksClient,fleetClients,proxiedChildren,proxiedServers}.test.ts",
+  "interop/test/{allPairsStdio,authSdkStreams,extTasksClient,fleetClients,fleetKilled,fleetPostgres,fleetRedis,fleetSessions,proxiedChildren,proxiedServers}.test.ts",
   "interop/test/{officialServersHttp,officialServersPool,officialServersReconnect,officialServersStdio}.test.ts",
   "interop/test/{sdkClientsHttp,sdkClientsReopen,sdkClientsTasksInline,sdkV1ClientTasks,sdkV1ServerTasks,workers}.test.ts",
-  "examples/{apps,everythingClient,npmScripts,signIn,sqlite,tourAuth,tourTasks}.test.ts",
-  "scripts/conventions.test.ts"
+  "examples/{apps,everythingClient,fleet,npmScripts,signIn,sqlite,tourAuth,tourTasks}.test.ts",
+  "scripts/{conventions,crash/fleet/replacement}.test.ts"
 ]
 
 // The tests of `npm run test:longest` (`--mode longest`), which find fewer faults in a minute. release-check runs them; run
@@ -45,9 +47,9 @@ const longest = [
   "packages/gateway/test/{Children,Processes}.test.ts",
   "packages/tasks/test/{crash/{Continued,Deadlines,Schedules},engine/Stalls}.test.ts",
   "docs/test/{async/developing,cli,siteBrowser,tasksMachines}.test.ts",
-  "interop/test/{authBrowser,authPublished,extApps,inspector,manySdkClients,publishedClients,publishedServers,runtimes,skeinCall}.test.ts",
+  "interop/test/{authBrowser,authPublished,extApps,fleetPrograms,inspector,manySdkClients,publishedClients,publishedServers,runtimes,skeinCall}.test.ts",
   "examples/{browser,comparison,tour}.test.ts",
-  "scripts/{conformance/{judgeClient,suite},fuzz/fuzz,soak/soak}.test.ts"
+  "scripts/{conformance/{judgeClient,suite},crash/fleet/walk,fuzz/fuzz,soak/soak}.test.ts"
 ]
 
 // Test files with a process of their own: they measure their process, change its environment, its folder or its global

@@ -9,9 +9,12 @@ const benchmarks: Readonly<
   install: () => import("./start/install.ts"),
   stdio: () => import("./stdio/main.ts"),
   http: () => import("./http/main.ts"),
+  workers: () => import("./workers/main.ts"),
   client: () => import("./client/main.ts"),
   tasks: () => import("./tasks/main.ts"),
   "tasks-costs": () => import("./tasks/costs.ts"),
+  fleet: () => import("./fleet/main.ts"),
+  growth: () => import("./growth/main.ts"),
   auth: () => import("./auth/main.ts"),
   compare: () => import("./compare/main.ts")
 }

@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { required, unavailable } from "../packages/sql/test/postgres.ts"
 import * as kit from "./testKit.ts"
 
 /** Runs a script of npm. Closing the scope ends npm and the program: after SIGKILL, npm would leave the program behind. */
@@ -62,6 +63,31 @@ describe("a server that npm started", () => {
       server.kill("SIGTERM")
       yield* Effect.promise(() => server.ended)
       expect(yield* Effect.promise(() => refuses(url))).toBe(true)
+    }))
+})
+
+describe("npm run fleet", () => {
+  it.skipIf(unavailable === undefined || required)(`not checked: ${unavailable}`, () => {})
+
+  if (unavailable === undefined || required) {
+    it.live("prints no warning, and ends with its nodes when npm is terminated", () =>
+      Effect.gen(function*() {
+        const fleet = yield* npm("fleet", "up", "--port", "0", "--nodes", "1", "--clients", "1")
+        const url = yield* Effect.promise(() => fleet.until(/http:\/\/127\.0\.0\.1:\d+\/mcp/))
+        yield* Effect.promise(() => fleet.until(/Call a tool:.*\n/))
+        expect(yield* Effect.promise(() => refuses(url))).toBe(false)
+        fleet.kill("SIGTERM")
+        yield* Effect.promise(() => fleet.ended)
+        expect(yield* Effect.promise(() => refuses(url))).toBe(true)
+        expect(fleet.out() + fleet.err()).not.toContain("Warning")
+      }))
+  }
+
+  it.live("exits with 2 for a wrong command line", () =>
+    Effect.gen(function*() {
+      const wrong = yield* npm("fleet", "stop")
+      expect(yield* Effect.promise(() => wrong.ended)).toBe(2)
+      expect(wrong.err()).toContain("\nusage: npm run fleet")
     }))
 })
 

@@ -9,11 +9,10 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import { once } from "node:events"
-import * as http from "node:http"
-import type { AddressInfo } from "node:net"
+import type { TestFleet } from "../packages/server/test/http/fleet/kit.ts"
 import { MemoryFleet } from "../packages/server/test/http/fleet/memoryFleet.ts"
-import { type SessionServer, startServer } from "./skeinServer.ts"
+import { startBalancer } from "../scripts/balancer.ts"
+import { type RunningServer, type SessionServer, startServer } from "./skeinServer.ts"
 
 const nodes = 3
 
@@ -23,51 +22,35 @@ const delays = (seed = 1) => () => {
   return Math.abs(seed) % 51
 }
 
-/** Passes each request to the next port. */
-const balance = async (ports: ReadonlyArray<number>) => {
-  let turn = 0
-  const server = http.createServer((incoming, outgoing) => {
-    const { headers, method, url } = incoming
-    const port = ports[turn++ % ports.length]
-    const request = http.request({ host: "127.0.0.1", port, method, path: url, headers, agent: false }, (response) => {
-      outgoing.writeHead(response.statusCode!, response.headers)
-      outgoing.flushHeaders()
-      response.on("error", () => outgoing.destroy()).pipe(outgoing)
-    })
-    request.on("error", () => outgoing.destroy())
-    outgoing.on("close", () => request.destroy())
-    incoming.pipe(request)
-  }).listen(0, "127.0.0.1")
-  await once(server, "listening")
-  return {
-    port: (server.address() as AddressInfo).port,
-    close: async () => {
-      server.closeAllConnections()
-      server.close()
-      await once(server, "close")
-    }
-  }
-}
-
-/** Serves at three nodes over Streamable HTTP. The server shares what a user would share: the events, and the keys. */
-export const startFleet = async <E>(server: Layer.Layer<McpServer, E>): Promise<SessionServer> => {
-  const fleet = new MemoryFleet(delays())
-  const scope = Scope.makeUnsafe()
+/**
+ * Serves at three nodes over Streamable HTTP and HTTP+SSE. The server shares what a user would share: the events, and the
+ * keys. The default is a fleet in memory.
+ */
+export const startFleet = async <E>(
+  server: Layer.Layer<McpServer, E>,
+  fleet: TestFleet = new MemoryFleet(delays())
+): Promise<SessionServer & Pick<RunningServer, "sse">> => {
   const keys = ["interop interop interop interop!"]
+  const scope = Scope.makeUnsafe()
   const running = await Promise.all(Array.from({ length: nodes }, async () => {
     const { layer } = await Effect.runPromise(Scope.provide(fleet.node(), scope))
     const shared = Layer.mergeAll(
       layer,
-      Layer.succeed(EventStore.EventStore, fleet.events),
+      fleet.events === undefined ? Layer.empty : Layer.succeed(EventStore.EventStore, fleet.events),
       RequestState.layer({ keys })
     )
-    return startServer(server.pipe(Layer.provide(Layer.orDie(shared))), {}, Layer.orDie(shared))
+    return startServer(
+      server.pipe(Layer.provide(Layer.orDie(shared))),
+      { nodeRequests: { keys } },
+      Layer.orDie(shared)
+    )
   }))
-  const balancer = await balance(running.map(({ port }) => port))
+  const balancer = await startBalancer(running.map(({ port }) => port))
   const sum = (count: (one: SessionServer["endpoint"]) => number) =>
     running.reduce((total, { endpoint }) => total + count(endpoint), 0)
   return {
     http: { transport: "http", url: `http://127.0.0.1:${balancer.port}/mcp` },
+    sse: { transport: "sse", url: `http://127.0.0.1:${balancer.port}/sse` },
     port: balancer.port,
     endpoint: {
       get sessions() {

@@ -197,18 +197,13 @@ export const negotiationLabel = ({ ask }: Pairing): string =>
  * | ---------------------------------- | ------------------------------- | ------------------------------------------------ |
  * | a tool that is added at run time   | is listed, and can be called    | the same at the node that has added it; the      |
  * |                                    |                                 | others announce it, but do not have it           |
- * | resuming the stream of a call that | the stream continues            | the events so far; the client resumes again      |
- * | runs at another node               |                                 | until it has the response                        |
- * | resuming the stream of a cancelled | 204, after which a client does  | an empty stream, until the node of the call      |
- * | call                               | not retry                       | answers 204                                      |
  */
 export interface Expectations {
   readonly sharesAddedTools: boolean
-  readonly resumesOnce: boolean
 }
 
-export const oneNode: Expectations = { sharesAddedTools: true, resumesOnce: true }
-export const severalNodes: Expectations = { sharesAddedTools: false, resumesOnce: false }
+export const oneNode: Expectations = { sharesAddedTools: true }
+export const severalNodes: Expectations = { sharesAddedTools: false }
 
 const fixtureNames: Readonly<Record<ServerName, string>> = {
   skein: "skein",

@@ -7,7 +7,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { ConnectInteractive, InteractiveClient, SentRequest } from "./testClient.ts"
 import { textOf } from "./interactiveClientTests.ts"
 import { eventually } from "./eventually.ts"
-import { type Expectations, oneNode } from "./matrix.ts"
 import { type TcpProxy, tcpProxy } from "./tcpProxy.ts"
 import type { SessionServer } from "./skeinServer.ts"
 
@@ -33,20 +32,18 @@ export const cancelCall = async (client: InteractiveClient, counts: SessionsUnde
 }
 
 /** Checks with later calls that the client no longer tries to resume an earlier stream. It may have tried once. */
-const expectNoRetries = async (client: InteractiveClient, { resumesOnce }: Expectations): Promise<void> => {
+const expectNoRetries = async (client: InteractiveClient): Promise<void> => {
   for (let n = 0; n < 5; n++) expect(textOf(await client.call("late", {}))).toBe("late")
   const statuses = resumed(client).map(({ status }) => status)
   const successes = statuses.filter((status) => status === 200).length
-  if (resumesOnce) expect(successes).toBe(5)
-  else expect(successes).toBeGreaterThanOrEqual(5)
+  expect(successes).toBe(5)
   expect(statuses.filter((status) => status !== 200).join()).toMatch(/^(204)?$/)
 }
 
 export const sessionTests = (
   name: string,
   connect: ConnectInteractive,
-  { counts, server }: SessionsUnderTest,
-  expectations = oneNode
+  { counts, server }: SessionsUnderTest
 ): void => {
   let proxy: TcpProxy
   beforeAll(async () => {
@@ -97,19 +94,19 @@ export const sessionTests = (
     it("resumes the stream that the server has closed before the response", async () => {
       expect(textOf(await client.call("late", {}))).toBe("late")
       const requests = resumed(client)
-      if (expectations.resumesOnce) expect(requests).toHaveLength(1)
+      expect(requests).toHaveLength(1)
       expect(requests).toMatchObject(requests.map(() => ({ verb: "GET", status: 200 })))
       expect(client.clientErrors).toEqual([])
     })
 
     it("cancels a call, and does not resume its stream", async () => {
       await cancelCall(client, counts)
-      await expectNoRetries(client, expectations)
+      await expectNoRetries(client)
     })
 
     it("does not resume a stream that ended with an error", async () => {
       await expect(client.call("breaks", {}, { onProgress: () => {} })).rejects.toThrow(/.+/)
-      await expectNoRetries(client, expectations)
+      await expectNoRetries(client)
     })
 
     it("cancels one call and continues another", async () => {

@@ -24,6 +24,7 @@ export const packages: ReadonlyArray<string> = [
   "testing",
   "sql",
   "tasks",
+  "fleet",
   "console",
   "cli",
   "openapi",

@@ -69,6 +69,7 @@ describe("the linter", () => {
       ["client", ["server", "tasks", "cli", "testing"]],
       ["testing", ["server", "client", "tasks", "sql", "cli", "interop"]],
       ["tasks", ["client", "testing", "cli"]],
+      ["fleet", ["client", "tasks", "auth", "testing", "cli", "console"]],
       ["sql", ["protocol", "runtime", "server", "client", "tasks", "testing", "cli"]],
       ["auth", ["tasks", "testing", "sql", "cli"]],
       ["cli", ["testing", "sql", "openapi", "gateway"]],

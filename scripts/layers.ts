@@ -13,6 +13,7 @@ export const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   testing: ["protocol", "runtime"],
   sql: [],
   tasks: ["protocol", "runtime", "server", "sql"],
+  fleet: ["protocol", "runtime", "server", "sql"],
   auth: ["protocol", "runtime", "server", "client"],
   cli: ["protocol", "runtime", "server", "client", "tasks", "auth", "console"],
   console: ["protocol", "runtime", "server", "tasks"],
@@ -72,6 +73,9 @@ export type Layers = Readonly<Record<string, Layer>>
 
 /** How many folders deep a module may lie below the folder of its layer. */
 export const maxDepth = 3
+
+const runners =
+  "The runners, one folder for each kind of command. A runner owns the type of its line, and imports no other runner."
 
 /**
  * The layers of each package. Each module belongs to one of them: `npm run lint` fails otherwise, so
@@ -189,12 +193,14 @@ export const layers: Readonly<Record<string, Layers>> = {
         "Compose",
         "Digest",
         "KeyedCounter",
+        "Listeners",
         "Options",
         "ProcessLocal",
         "RandomId",
         "RetryAfter",
         "Sealer",
-        "Trace"
+        "Trace",
+        "Workers"
       ]
     },
     connection: {
@@ -349,12 +355,12 @@ export const layers: Readonly<Record<string, Layers>> = {
     },
     "http/endpoint": {
       rule: "One HTTP path: checks a request, reads it, and gives it to a session or runs it.",
-      modules: ["HttpConfig"]
+      modules: ["HttpConfig", "Webhook"]
     },
     "http/adapters": {
       rule:
         "Connects `node:http`, `fetch` and the router of Effect to the endpoint. It refuses only what Node cannot parse.",
-      modules: ["Http", "HttpRoutes", "NodeHttp", "NodePages", "NodeRoutes", "ServerCard", "WebHttp"],
+      modules: ["Http", "HttpRoutes", "Metrics", "NodeHttp", "NodePages", "NodeRoutes", "ServerCard", "WebHttp"],
       node: "named"
     },
     bridge: {
@@ -569,35 +575,17 @@ export const layers: Readonly<Record<string, Layers>> = {
     base: { rule: "Terminals, files, formats. It has no connection.", packages: ["protocol", "auth"], node: "named" },
     accounts: { rule: "Signs in, and stores accounts.", packages: ["protocol", "client", "auth"], node: "named" },
     connection: { rule: "Connects to the server that a command names, and answers its requests.", node: "named" },
-    calls: {
-      rule:
-        "The runners, one folder for each kind of command. A runner owns the type of its line, and imports no other runner.",
-      layers: ["base", "connection"]
-    },
-    install: {
-      rule:
-        "The runners, one folder for each kind of command. A runner owns the type of its line, and imports no other runner.",
-      layers: ["base", "connection"]
-    },
-    generate: {
-      rule:
-        "The runners, one folder for each kind of command. A runner owns the type of its line, and imports no other runner.",
-      layers: ["base", "connection"]
-    },
-    tasks: {
-      rule:
-        "The runners, one folder for each kind of command. A runner owns the type of its line, and imports no other runner.",
-      layers: ["base"]
-    },
+    calls: { rule: runners, layers: ["base", "connection"] },
+    install: { rule: runners, layers: ["base", "connection"] },
+    generate: { rule: runners, layers: ["base", "connection"] },
+    tasks: { rule: runners, layers: ["base"] },
     top: {
-      rule:
-        "The runners, one folder for each kind of command. A runner owns the type of its line, and imports no other runner.",
+      rule: runners,
       layers: ["base"],
       packages: ["protocol", "console"]
     },
     develop: {
-      rule:
-        "The runners, one folder for each kind of command. A runner owns the type of its line, and imports no other runner.",
+      rule: runners,
       layers: ["base", "accounts", "connection"],
       node: "named"
     },
@@ -679,11 +667,39 @@ export const layers: Readonly<Record<string, Layers>> = {
     },
     databases: {
       rule:
-        "The engine on memory, SQLite, PostgreSQL, or the client of an application. Only this layer loads a driver.",
-      folders: [],
-      modules: ["MemoryTasks", "PostgresTasks", "SqlTasks", "SqliteTasks"],
+        "The engine on memory, SQLite, PostgreSQL, the client of an application, or under test. Only this layer loads a driver.",
+      folders: ["internal/testing"],
+      modules: ["MemoryTasks", "PostgresTasks", "SqlTasks", "SqliteTasks", "TaskTest"],
       layers: ["engine", "store", "telemetry", "base"],
       packages: ["runtime", "sql"],
+      node: true
+    }
+  },
+  // A fleet on one database does not load another one.
+  fleet: {
+    node: {
+      rule: "`Fleet` and `EventBus` over a backend: messages, their order and receipts. It imports no database.",
+      packages: ["protocol", "runtime", "server"],
+      node: true
+    },
+    events: {
+      rule: "The event store over a table that nodes share: batches, bounds and failures. It imports no database.",
+      layers: [],
+      packages: ["runtime", "server"],
+      node: true
+    },
+    postgres: {
+      rule: "The backend and the stores on PostgreSQL: rows, leases, and notifications.",
+      modules: ["PostgresEventStore", "PostgresFleet", "PostgresRateLimiterStore"],
+      layers: ["node", "events"],
+      packages: ["runtime", "server", "sql"],
+      node: true
+    },
+    redis: {
+      rule: "The backend and the event store on Redis: scripts, and messages with numbers.",
+      modules: ["RedisEventStore", "RedisFleet"],
+      layers: ["node", "events"],
+      packages: ["runtime", "server"],
       node: true
     }
   },

@@ -35,10 +35,14 @@ const isHeader = (text: string): boolean =>
 const isSql = (text: string): boolean =>
   /^[\s(,]*(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|BEGIN|PRAGMA|WITH|SET|LISTEN|NOTIFY|AND|OR|ON|FROM|WHERE|LIMIT|ORDER|RETURNING|FOR|VALUES|CASE|CAST|IN|TEXT)\b/
     .test(text) ||
-  /\b(IS NULL|NOT NULL|PRIMARY KEY|SELECT|DEFAULT|CASE|BIGINT|VALUES|AND gate|OR skein_\w+)\b|\bIN \(|\bAS \(|= \? AND\b/
-    .test(text)
+  /\b(IS NULL|NOT NULL|PRIMARY KEY|SELECT|DEFAULT|CASE|BIGINT|VALUES|AND gate|OR skein_\w+)\b|\bIN \(|\bAS \(|= \? AND\b|\b(AND|OR) [\w.]+ [=<>]/
+    .test(text) ||
+  // The columns of a statement.
+  (/^\w+(, \w+)+$/.test(text) && /[a-z]_[a-z]/.test(text))
 
 const isCode = (text: string): boolean =>
+  // A script in Lua, of Redis.
+  /\bKEYS\[1\]|\bARGV\b/.test(text) ||
   /^(import|export|const|return|function|await) |[\w.#*:\]] \{ ?[\w-]+:|=> |^--[\w-]+ .*(https?:|\.ts\b|\.yml\b|"node )/
     .test(text)
 
@@ -169,8 +173,7 @@ export const render = (name: string): string => {
   }
   return `# Messages of ${published}
 
-Every message that a user, an operator or a model can see, by the first module that has it. \`\${…}\` is a value that is filled in. \`npm run messages\`
-writes this page, and a test compares it with the code.
+Sorted by module. \`\${…}\` is a value. \`npm run messages\` writes this page.
 
 ${sections.join("\n")}`
 }

@@ -13,7 +13,7 @@ import * as memory from "./memory.ts"
 import { all, prepare } from "./peers.ts"
 import { type Measure, render } from "./report.ts"
 import * as throughput from "./throughput.ts"
-import { call, count, eventCount, list, toolCount } from "./requests.ts"
+import { count, eventCount, list, toolCount } from "./requests.ts"
 import { requireWrk } from "./wrk.ts"
 
 interface Plan extends throughput.Plan, memory.Plan {}
@@ -22,15 +22,7 @@ const thorough: Plan = { rounds: 7, seconds: 1, warmUp: 3, few: 1_000, many: 10_
 const quick: Plan = { rounds: 2, seconds: 1, warmUp: 1, few: 500, many: 2_000 }
 
 const workloads: ReadonlyArray<throughput.Workload> = [
-  {
-    name: "calls",
-    title: "tools/call over HTTP, 32 connections",
-    unit: "calls",
-    perResponse: 1,
-    operation: call,
-    connections: 32,
-    streams: false
-  },
+  throughput.calls,
   {
     name: "list",
     title: `tools/list of ${toolCount} tools over HTTP, 32 connections`,
@@ -86,7 +78,7 @@ export const main = async (args: ReadonlyArray<string>): Promise<void> => {
   const problem = source ? undefined : buildProblem("NodeHttp.js")
   const peers = all
     .filter((peer) =>
-      (names === undefined || names.includes(peer.name)) && !(peer.name === "skein" && problem?.missing)
+      (names === undefined || names.includes(peer.name)) && !(problem?.missing && peer.name.startsWith("skein"))
     )
     .map((peer) => peer.name === "skein" ? { ...peer, source } : peer)
   await prepare(peers)

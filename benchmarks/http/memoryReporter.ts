@@ -20,5 +20,8 @@ const collectGarbage = async (): Promise<NodeJS.MemoryUsage> => {
   return process.memoryUsage()
 }
 
-process.on("message", () => void collectGarbage().then((usage) => process.send?.(usage)))
+// Workers receive the messages of their server, too.
+process.on("message", (message) => {
+  if (message === "memory") void collectGarbage().then((usage) => process.send?.(usage))
+})
 process.on("disconnect", () => process.exit())

@@ -26,6 +26,7 @@ const both: ReadonlyArray<Era> = ["session", "request"]
 export const all: ReadonlyArray<Peer> = [
   { name: "bare", label: "bare node:http", eras: both },
   { name: "skein", label: "Skein", eras: both },
+  { name: "skein-package", label: "Skein, package skein", eras: both },
   {
     name: "sdk-v1",
     label: "SDK v1 1.32.2, sessions",

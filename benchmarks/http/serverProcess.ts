@@ -4,7 +4,7 @@
 import type { ChildProcess } from "node:child_process"
 import { createInterface } from "node:readline"
 import { kill, launch } from "../lib/childProcesses.ts"
-import { cpuTimeOf } from "../lib/machine.ts"
+import { childrenOf, cpuTimeOf } from "../lib/machine.ts"
 import { commandOf, type Peer } from "./peers.ts"
 
 /** How long a server may take to start, or to report its memory, in milliseconds. */
@@ -46,9 +46,10 @@ export class ServerProcess {
     })
   }
 
-  /** The processor time that the server has used so far, in milliseconds. */
+  /** The processor time that the server has used so far, in milliseconds, its workers included. */
   cpu(): number {
-    return cpuTimeOf(this.#child.pid!) ?? Number.NaN
+    const pid = this.#child.pid!
+    return [pid, ...childrenOf(pid)].reduce((sum, pid) => sum + (cpuTimeOf(pid) ?? Number.NaN), 0)
   }
 
   stop(): Promise<void> {

@@ -7,7 +7,7 @@ import { HttpClient, textOf } from "./httpClient.ts"
 import type { Peer } from "./peers.ts"
 import { failure, type Measure, type Row } from "./report.ts"
 import { ServerProcess } from "./serverProcess.ts"
-import { initialized, messagesOf, opening, type Operation, withId } from "./requests.ts"
+import { call, initialized, messagesOf, opening, type Operation, withId } from "./requests.ts"
 import * as wrk from "./wrk.ts"
 
 export interface Plan {
@@ -27,6 +27,17 @@ export interface Workload {
   readonly connections: number
   /** Whether the response is a stream. */
   readonly streams: boolean
+}
+
+/** The workload of calls, which several benchmarks measure. */
+export const calls: Workload = {
+  name: "calls",
+  title: "tools/call over HTTP, 32 connections",
+  unit: "calls",
+  perResponse: 1,
+  operation: call,
+  connections: 32,
+  streams: false
 }
 
 /** Opens a session. Returns undefined if the server has no sessions. */
@@ -126,6 +137,7 @@ const rowOf = (runner: Runner, base: ReadonlyArray<number>): Row => {
   const { bursts, peer } = runner
   const rates = runner.rates()
   const cpu = total(bursts, (burst) => burst.cpu)
+  const micros = bursts.map((burst, index) => burst.cpu * 1_000 / (rates[index]! * burst.seconds))
   const median = (of: (burst: Burst) => number): Spread => spread(bursts.map(of))
   return {
     peer: peer.name,
@@ -138,19 +150,20 @@ const rowOf = (runner: Runner, base: ReadonlyArray<number>): Row => {
       micros: cpu * 1_000 / rates.reduce((sum, rate, index) => sum + rate * bursts[index]!.seconds, 0),
       busy: cpu / 10 / total(bursts, (burst) => burst.seconds)
     },
-    samples: { rate: rates, p50: bursts.map((burst) => burst.p50), p99: bursts.map((burst) => burst.p99) }
+    samples: { rate: rates, micros, p50: bursts.map((burst) => burst.p50), p99: bursts.map((burst) => burst.p99) }
   }
 }
 
 /**
- * Measures a workload in one era. A peer that fails has a remark in the table; a failure of bare Node ends the
- * benchmark.
+ * Measures a workload in one era. A peer that fails has a remark in the table; a failure of the first one, with which the
+ * others are compared, ends the benchmark.
  */
 export const measure = async (
   peers: ReadonlyArray<Peer>,
   era: Era,
   workload: Workload,
-  plan: Plan
+  plan: Plan,
+  base: Pick<Peer, "name"> = { name: "bare" }
 ): Promise<Measure> => {
   const runners: Array<Runner> = []
   const failures: Array<Row> = []
@@ -159,7 +172,7 @@ export const measure = async (
       await action()
       return true
     } catch (error) {
-      if (peer.name === "bare") throw error
+      if (peer.name === base.name) throw error
       failures.push(failure(peer, error))
       return false
     }
@@ -176,13 +189,13 @@ export const measure = async (
     }
     await each((runner) => runner.warmUp(plan.warmUp))
     for (let round = 0; round < plan.rounds; round++) await each((runner) => runner.burst(plan.seconds))
-    const base = runners[0]!.rates()
+    const rates = runners[0]!.rates()
     return {
       name: workload.name,
       era,
       title: `${workload.title}, ${revisionOf[era]}`,
       columns: [
-        { key: "ratio", title: `${workload.unit}/s / bare`, unit: "ratio" },
+        { key: "ratio", title: `${workload.unit}/s / ${base.name}`, unit: "ratio" },
         { key: "rate", title: `${workload.unit}/s`, unit: "count" },
         { key: "p50", title: "p50 ms", unit: "decimal" },
         { key: "p99", title: "p99 ms", unit: "decimal" },
@@ -190,7 +203,7 @@ export const measure = async (
         { key: "busy", title: "server busy", unit: "percent" }
       ],
       rows: [
-        ...runners.filter((runner) => !failed.has(runner)).map((runner) => rowOf(runner, base)),
+        ...runners.filter((runner) => !failed.has(runner)).map((runner) => rowOf(runner, rates)),
         ...failures
       ]
     }

@@ -47,3 +47,7 @@ export const quantile = (samples: ReadonlyArray<number>, share: number): number 
 /** Divides each sample by the base of the same round, so that a drift of the machine cancels out. */
 export const ratios = (samples: ReadonlyArray<number>, base: ReadonlyArray<number>): Spread =>
   spread(samples.map((sample, index) => sample / base[index]!))
+
+/** As `ratios`, and as the extremes of their median the interval that holds it with 95 %. */
+export const ratioConfidence = (samples: ReadonlyArray<number>, base: ReadonlyArray<number>): Spread =>
+  confidence(samples.map((sample, index) => sample / base[index]!))

@@ -3,6 +3,8 @@
  * written with the public API only. The names and texts are those of the suite.
  */
 import * as McpServer from "@skein/server/McpServer"
+import * as MemoryTasks from "@skein/tasks/MemoryTasks"
+import * as Layer from "effect/Layer"
 import { clientRequests } from "./clientRequests.ts"
 import { content } from "./content.ts"
 import { inputRequired } from "./inputRequired.ts"
@@ -15,7 +17,8 @@ import { resources } from "./resources.ts"
 import { skills } from "./skills.ts"
 import { tasks } from "./tasks.ts"
 
-export const Everything = McpServer.layer(
+/** The server without the engine of its tasks, such as for one that several processes share. */
+export const EverythingWithoutTasks = McpServer.layer(
   { name: "everything", version: "1.0.0", title: "Everything" },
   content,
   inputSchemas,
@@ -29,3 +32,6 @@ export const Everything = McpServer.layer(
   skills,
   tasks
 )
+
+/** The server with tasks in memory. */
+export const Everything = EverythingWithoutTasks.pipe(Layer.provide(MemoryTasks.layer()))

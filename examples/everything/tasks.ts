@@ -1,11 +1,9 @@
 /**
- * The tools that the suite expects for the extension `io.modelcontextprotocol/tasks`: tasks, and one ordinary tool. The
- * tasks are stored in memory.
+ * The tools that the suite expects for the extension `io.modelcontextprotocol/tasks`: tasks, and one ordinary tool.
  */
 import * as McpError from "@skein/protocol/McpError"
 import * as Elicitation from "@skein/server/Elicitation"
 import * as Tool from "@skein/server/Tool"
-import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
 import * as Task from "@skein/tasks/Task"
 import * as Tasks from "@skein/tasks/Tasks"
@@ -89,4 +87,4 @@ export const tasks = Layer.mergeAll(
   multiInput,
   composed,
   Tasks.layer()
-).pipe(Layer.provide(MemoryTasks.layer()))
+)

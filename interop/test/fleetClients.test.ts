@@ -1,5 +1,5 @@
 /**
- * Clients with three nodes of Skein's server over Streamable HTTP, each request at the next one: the official clients and
+ * Clients with three nodes of Skein's server over Streamable HTTP and HTTP+SSE, each request at the next one: the official clients and
  * Skein's, in each revision.
  */
 import * as Revision from "@skein/protocol/Revision"
@@ -15,13 +15,13 @@ import { httpPairings, negotiationLabel, type Pairing, severalNodes } from "../m
 import * as SdkV1 from "../sdkV1Client.ts"
 import * as SdkV2 from "../sdkV2Client.ts"
 import * as Skein from "../skeinClient.ts"
-import type { SessionServer } from "../skeinServer.ts"
 
 const officialClients = { "sdk-v1": SdkV1.connectInteractive, "sdk-v2": SdkV2.connectInteractive }
 
 const counts = { interrupted: 0 }
-let features: SessionServer
-let interactive: SessionServer
+type FleetServer = Awaited<ReturnType<typeof startFleet>>
+let features: FleetServer
+let interactive: FleetServer
 beforeAll(async () => {
   features = await startFleet(Features.server)
   interactive = await startFleet(Interactive.server({ interrupted: () => void counts.interrupted++ }))
@@ -41,12 +41,14 @@ const connected = <A extends { readonly close: () => Promise<void> }>(connect: (
 }
 
 for (const pairing of httpPairings) {
-  if (pairing.transport === "sse") continue
-  const connect = (server: SessionServer): Promise<InteractiveClient> =>
-    officialClients[pairing.client](server.http, { revision: pairing.ask })
-  describe(`${pairing.agreed} · ${pairing.client} client${negotiationLabel(pairing)}`, () => {
+  const { transport } = pairing
+  const connect = (server: FleetServer): Promise<InteractiveClient> =>
+    officialClients[pairing.client](server[transport], { revision: pairing.ask })
+  // A session over HTTP+SSE is at one node.
+  const topology = transport === "sse" ? undefined : severalNodes
+  describe(`${pairing.agreed} · ${pairing.client} client over ${transport}${negotiationLabel(pairing)}`, () => {
     describe("features", () => featureTests(pairing, connected(() => connect(features))))
-    describe("interaction", () => interactiveClientTests(pairing, connected(() => connect(interactive)), severalNodes))
+    describe("interaction", () => interactiveClientTests(pairing, connected(() => connect(interactive)), topology))
   })
 }
 

@@ -4,7 +4,6 @@
 import { afterAll, beforeAll, describe } from "vitest"
 import * as Interactive from "../fixtures/skeinInteractive.ts"
 import { startFleet } from "../fleet.ts"
-import { severalNodes } from "../matrix.ts"
 import * as SdkV1 from "../sdkV1Client.ts"
 import * as SdkV2 from "../sdkV2Client.ts"
 import { sessionTests } from "../sessionTests.ts"
@@ -18,5 +17,5 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 for (const [name, connect] of [["sdk-v1", SdkV1.connectInteractive], ["sdk-v2", SdkV2.connectInteractive]] as const) {
-  describe(name, () => sessionTests(name, connect, { server: () => server, counts }, severalNodes))
+  describe(name, () => sessionTests(name, connect, { server: () => server, counts }))
 }

@@ -5,6 +5,7 @@
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { type Kind, startProcesses } from "./processes.ts"
 import { startEverythingServer } from "./serverProcess.ts"
 import { type Expectations, type Outcome, type Report, report, type Scenario } from "./report.ts"
 import {
@@ -85,9 +86,16 @@ export const runSkills = async (url: string): Promise<Outcome> => {
   }
 }
 
-/** Judges the server at `url`, or a new `examples/everything` if `url` is absent. `width` clips messages. */
-export const judgeServer = async (url: string | undefined, width: number | undefined): Promise<Report> => {
-  const server = url === undefined ? await startEverythingServer() : { url, stop: async () => {} }
+/** The server to judge: the one at a URL, or `examples/everything`, in one process or in several that share sessions. */
+export interface Subject {
+  readonly url?: string | undefined
+  readonly sessions?: { readonly kind: Kind; readonly count: number } | undefined
+}
+
+/** Judges a server. `width` clips messages. */
+export const judgeServer = async ({ sessions, url }: Subject, width: number | undefined): Promise<Report> => {
+  const start = () => sessions === undefined ? startEverythingServer() : startProcesses(sessions.kind, sessions.count)
+  const server = url === undefined ? await start() : { url, stop: async () => {} }
   try {
     console.log(`against ${server.url}\n`)
     const outcomes = await runRounds(server.url)

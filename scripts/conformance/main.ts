@@ -1,37 +1,48 @@
 /**
- * Runs the official conformance suite: `npm run conformance -- server [--url <url>] [--verbose]`,
+ * Runs the official conformance suite: `npm run conformance -- server [--url <url> | --sessions <kind>] [--verbose]`,
  * `npm run conformance -- client [--verbose]`, `npm run conformance -- auth [--verbose]` and
  * `npm run conformance -- proxy [--verbose]`.
  *
- * The server is `examples/everything`, or the one at `--url`; the client is `examples/everything-client`; `auth` judges
- * the authorization server `DevServer` of `@skein/auth`, and `proxy` judges `Proxy` of `@skein/gateway` in front of
- * `examples/everything`. Prints a table, and exits with 1 when a scenario fails that must pass.
+ * The server is `examples/everything`, or the one at `--url`. With `--sessions` three processes serve it and share its
+ * sessions: as `workers`, or as nodes of a fleet on `postgres` or `redis`, behind a balancer that gives each request to the
+ * next one.
+ * The client is `examples/everything-client`; `auth` judges the authorization server `DevServer` of `@skein/auth`, and
+ * `proxy` judges `Proxy` of `@skein/gateway` in front of `examples/everything`. Prints a table, and exits with 1 when a
+ * scenario fails that must pass.
  */
 import { parseArgs } from "node:util"
 import { judgeAuthorization } from "./judgeAuthorization.ts"
 import { judgeClient } from "./judgeClient.ts"
 import { judgeProxy } from "./judgeProxy.ts"
-import { judgeServer } from "./judgeServer.ts"
+import { judgeServer, type Subject } from "./judgeServer.ts"
+import { isKind, kinds } from "./processes.ts"
 import type { Report } from "./report.ts"
 import { suiteVersion } from "./suite.ts"
 
-const usage =
-  "usage: npm run conformance -- server [--url <url>] [--verbose] | client [--verbose] | auth [--verbose] | " +
-  "proxy [--verbose]"
+const usage = `usage: npm run conformance -- server [--url <url> | --sessions ${kinds.join("|")}] [--verbose] | ` +
+  "client [--verbose] | auth [--verbose] | proxy [--verbose]"
+
+/** The server that the options name; undefined if they are wrong. */
+const subjectOf = (url: string | undefined, sessions: string | undefined): Subject | undefined => {
+  if (sessions === undefined) return { url }
+  return url === undefined && isKind(sessions) ? { sessions: { kind: sessions, count: 3 } } : undefined
+}
 
 const main = async (): Promise<void> => {
   const { positionals: [side = "", ...more], values } = parseArgs({
     allowPositionals: true,
-    options: { url: { type: "string" }, verbose: { type: "boolean", default: false } }
+    options: { sessions: { type: "string" }, url: { type: "string" }, verbose: { type: "boolean", default: false } }
   })
+  const subject = subjectOf(values.url, values.sessions)
   const judges = new Map<string, (width: number | undefined) => Promise<Report>>([
-    ["server", (width) => judgeServer(values.url, width)],
+    ["server", (width) => judgeServer(subject!, width)],
     ["client", judgeClient],
     ["auth", judgeAuthorization],
     ["proxy", judgeProxy]
   ])
   const judge = judges.get(side)
-  if (judge === undefined || (side !== "server" && values.url !== undefined) || more.length > 0) {
+  const isForServer = values.url !== undefined || values.sessions !== undefined
+  if (judge === undefined || subject === undefined || (side !== "server" && isForServer) || more.length > 0) {
     console.error(usage)
     process.exitCode = 2
     return

@@ -1,5 +1,6 @@
 /**
- * Starts servers as child processes on free ports: `examples/everything`, and a proxy in front of it.
+ * Starts servers as child processes on free ports: `examples/everything`, in one process or in several, and a proxy in front
+ * of it.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -83,3 +84,7 @@ export const startEverythingServer = (): Promise<RunningServer> =>
 /** Starts `proxyServer.ts` in front of the server at `url`, to which it speaks the revision. */
 export const startProxyServer = (url: string, revision: string): Promise<RunningServer> =>
   startServer("scripts/conformance/proxyServer.ts", url, revision)
+
+/** Starts `fleetNode.ts` with its arguments. */
+export const startFleetNode = (...args: ReadonlyArray<string>): Promise<RunningServer> =>
+  startServer("scripts/conformance/fleetNode.ts", ...args)

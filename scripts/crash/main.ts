@@ -1,12 +1,17 @@
 /**
- * Kills the processes of running tasks and checks that every task still ends correctly: `npm run crash`, or with one
- * store only, `npm run crash -- sqlite` or `npm run crash -- postgres`. `--seed` repeats the random choices of an
- * earlier run; `--short` runs about a third of it, and `--quick` a small part. `--orders` runs so many orders instead, for
- * as long as they take: `npm run crash -- postgres --orders 20000` (`--concurrency`: how many at a time, 100 by default).
+ * Kills the processes of running tasks and checks that every task still ends correctly, and those of a fleet, whose
+ * sessions must go on: `npm run crash`, or one part only, `npm run crash -- sqlite`, `postgres` or `fleet`. `--seed` repeats the
+ * random choices of an earlier run; `--short` runs about a third of it, and `--quick` a small part. `--orders` runs so many
+ * orders instead, for as long as they take: `npm run crash -- postgres --orders 20000` (`--concurrency`: how many at a time,
+ * 100 by default). `--minutes`, `--sessions` and `--only` change the walk of the fleet:
+ * `npm run crash -- fleet --minutes 60 --only "a node killed"`.
  *
  * SQLite: the server is killed at random moments, and before every commit to its database. PostgreSQL: workers, front
  * servers and the database are killed, stopped and terminated, at random, at each commit of the engine and at other
  * chosen moments, while workers join and leave. It also measures how long tasks pause meanwhile.
+ *
+ * The fleet: nodes on PostgreSQL are replaced under clients that are asked a form in every call. Then nodes are killed,
+ * stopped, cut off and drained at random, and their database too, under sessions that call, ask, subscribe and end.
  *
  * Each part has a deadline, five minutes after its start. A part that misses it fails with the state of its tasks, of
  * the database and of the processes, and ends the run on its store.
@@ -20,6 +25,9 @@ import { kindOf } from "../../packages/tasks/test/crash/orders.ts"
 import { run, runMany } from "../../packages/tasks/test/crash/postgres/run.ts"
 import { unavailable } from "../../packages/sql/test/postgres.ts"
 import { withDeadline } from "../deadline.ts"
+import { faults } from "./fleet/faults.ts"
+import { replacement } from "./fleet/replacement.ts"
+import { walk } from "./fleet/walk.ts"
 
 const { positionals, values } = parseArgs({
   options: {
@@ -27,6 +35,9 @@ const { positionals, values } = parseArgs({
     quick: { type: "boolean", default: false },
     seed: { type: "string" },
     orders: { type: "string" },
+    minutes: { type: "string" },
+    sessions: { type: "string" },
+    only: { type: "string", multiple: true },
     concurrency: { type: "string", default: "100" }
   },
   allowPositionals: true
@@ -47,6 +58,22 @@ const many = values.orders === undefined ? undefined : Number(values.orders)
 const concurrency = Number(values.concurrency)
 if (!Number.isSafeInteger(many ?? 1) || (many ?? 1) < 1 || !Number.isSafeInteger(concurrency) || concurrency < 1) {
   throw new Error("--orders and --concurrency must be whole numbers from 1")
+}
+
+/** The minutes and the sessions of the walk of a fleet, and the clients of its replacement. */
+const fleetPlan = {
+  whole: { minutes: 10, sessions: 200, clients: 50 },
+  short: { minutes: 1, sessions: 50, clients: 12 },
+  quick: { minutes: 0.3, sessions: 10, clients: 6 }
+}[size]
+const minutes = Number(values.minutes ?? fleetPlan.minutes)
+const sessions = Number(values.sessions ?? fleetPlan.sessions)
+if (!(minutes > 0) || !Number.isSafeInteger(sessions) || sessions < 1) {
+  throw new Error("--minutes must be a number above 0, and --sessions a whole number from 1")
+}
+const only = values.only ?? Object.keys(faults)
+for (const name of only) {
+  if (!Object.hasOwn(faults, name)) throw new Error(`--only must be one of: ${Object.keys(faults).join(", ")}`)
 }
 
 /** A problem if no kill interrupted a step or a question, so that the run has proved nothing. */
@@ -124,7 +151,30 @@ const postgres = async (): Promise<void> => {
   failed ||= problems.length > 0
 }
 
-for (const [store, check] of [["sqlite", sqlite], ["postgres", postgres]] as const) {
+/** Milliseconds in which a part of the fleet must end, beside the time of the walk. */
+const fleetMillis = 900_000
+
+const fleet = async (): Promise<void> => {
+  if (many !== undefined) return
+  if (unavailable !== undefined) throw new Error(unavailable)
+  const parts = [
+    [`A fleet whose nodes are replaced under ${fleetPlan.clients} clients`, () => replacement(fleetPlan, console.log)],
+    [
+      `A fleet with faults for ${minutes} min, ${sessions} sessions: --seed ${seed}`,
+      () => walk({ minutes, only, seed, sessions }, console.log)
+    ]
+  ] as const
+  for (const [title, run] of parts) {
+    console.log(title)
+    const milliseconds = fleetMillis + minutes * 60_000
+    for (const problem of await withDeadline(title, { milliseconds }, run)) {
+      console.error(`  ${problem}`)
+      failed = true
+    }
+  }
+}
+
+for (const [store, check] of [["sqlite", sqlite], ["postgres", postgres], ["fleet", fleet]] as const) {
   if (!isSelected(store)) continue
   try {
     await check()
