@@ -1,5 +1,6 @@
 /** A server with health, metrics and a webhook. Its port, its names and its logs are set by the environment. */
 import * as McpServer from "@skein/server/McpServer"
+import * as Metrics from "@skein/server/Metrics"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as NodeRoutes from "@skein/server/NodeRoutes"
 import * as Telemetry from "@skein/server/Telemetry"
@@ -10,7 +11,6 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
-import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 
 /** The prices of a shop, and whether its database responds. */
 class Prices extends Context.Service<Prices, { readonly tea: { price: number }; readonly ping: Effect.Effect<void> }>()(
@@ -45,6 +45,6 @@ const Server = McpServer.layer({ name: "shop", version: "1.0.0" }, Telemetry.lay
 
 NodeHttp.runMain(Layer.provideMerge(Server, Database), {
   health: { check: Effect.flatMap(Prices, ({ ping }) => ping) },
-  routes: NodeRoutes.make(Layer.merge(PrometheusMetrics.layerHttp(), Webhook)) // GET /metrics, and the webhook
+  routes: NodeRoutes.make(Layer.merge(Metrics.layerHttp(), Webhook)) // GET /metrics, and the webhook
 })
 // #endregion

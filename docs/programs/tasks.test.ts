@@ -4,23 +4,20 @@ import * as Client from "@skein/client/Client"
 import * as Elicitation from "@skein/client/Elicitation"
 import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
-import * as MemoryTasks from "@skein/tasks/MemoryTasks"
+import * as TaskTest from "@skein/tasks/TaskTest"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
-import * as Layer from "effect/Layer"
-import { TestClock } from "effect/testing"
 import { Bakery } from "./tasks.ts"
 
-/** Ten minutes of the test's clock, and a turn of the event loop, because tasks are stored with real SQL. */
-const tenMinutes = Effect.andThen(TestClock.adjust("10 minutes"), Effect.promise(() => new Promise(setImmediate)))
+const user = Elicitation.layer({ form: () => Effect.succeed(Elicitation.accept({ sure: true })) })
+const connect = Effect.flatMap(McpServer.McpServer, ({ serve }) => Client.make(InMemoryTransport.transport(serve)))
 
-it.effect("the dough rests for two hours", () =>
-  Effect.gen(function*() {
-    const server = yield* McpServer.McpServer
-    const user = Elicitation.layer({ form: () => Effect.succeed(Elicitation.accept({ sure: true })) })
-    const client = yield* Effect.provide(Client.make(InMemoryTransport.transport(server.serve)), user)
-    const call = yield* Effect.forkChild(client.callTool("bake", { cakes: 2 }))
-    yield* Effect.repeat(tenMinutes, { until: () => call.pollUnsafe() !== undefined })
-    expect((yield* Fiber.join(call)).content).toMatchObject([{ text: "2 cakes of spelt, 2 kg" }])
-  }).pipe(Effect.provide(Layer.provide(Bakery, MemoryTasks.layer({ pollInterval: "10 minutes" })))))
+it.live("the dough rests for two hours", () =>
+  Effect.scoped(Effect.gen(function*() {
+    const test = yield* TaskTest.make(Bakery, { startAt: "2026-03-27T06:00:00Z", replayAfterEachEvent: true })
+    const client = yield* test.run(Effect.provide(connect, user))
+    const task = yield* test.run(client.startTask("bake", { cakes: 2 }))
+    yield* test.untilIdle // two hours later, at the question
+    const { content } = yield* test.run(task.result)
+    expect(content).toMatchObject([{ text: "2 cakes of spelt, 2 kg" }])
+  })))
 // #endregion

@@ -41,11 +41,16 @@ const book = (order: string, kilos: number) =>
       )
   )
 
-// The program's tables are in the same database as those of the engine.
-const Orders = Layer.effectDiscard(
+// The program's tables are in the same database as those of the engine. Of two workers that create one at once on
+// PostgreSQL, one fails, and finds the table when it tries again.
+export const Orders = Layer.effectDiscard(
   Effect.flatMap(
     SqlClient.SqlClient,
-    (sql) => Effect.orDie(sql`CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY, kilos INTEGER NOT NULL)`)
+    (sql) =>
+      Effect.orDie(Effect.retry(
+        sql`CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY, kilos INTEGER NOT NULL)`,
+        { times: 1 }
+      ))
   )
 )
 // #endregion

@@ -18,30 +18,29 @@ const bake = Task.make("bake", { ttl: "7 days" })
 /** The code until May. */
 const before = Task.layer(bake, () =>
   Effect.gen(function*() {
-    const recipe = yield* Step.run("recipe", { success: Schema.Int }, () => Effect.succeed(1))
     const { order } = yield* Step.run(
       "flour",
       { success: Schema.Struct({ order: Schema.String }) },
       (key) => buy("flour", key)
     )
     yield* Step.sleep("rest", "2 hours")
-    return `Recipe ${recipe}: ${order}`
+    return `Baked: ${order}`
   }))
 
 // #region after
 const after = Task.layer(bake, () =>
   Effect.gen(function*() {
-    // Stored: each task continues with the recipe with which it started. It was 1 until May.
-    const recipe = yield* Step.run("recipe", { success: Schema.Int }, () => Effect.succeed(2))
+    // Since May. Tasks that bought their flour before go on without butter.
+    const hasButter = yield* Task.patched("butter")
+    if (hasButter) yield* Step.run("butter", {}, (key) => buy("butter", key))
     const Flour = Schema.Struct({
       order: Schema.String,
-      // Tasks that ordered their flour before have no price.
+      // Tasks that bought their flour before have no price.
       price: Schema.optionalKey(Schema.Finite)
     })
     const { order, price } = yield* Step.run("flour", { success: Flour }, (key) => buy("flour", key))
-    if (recipe >= 2) yield* Step.run("butter", {}, (key) => buy("butter", key))
     yield* Step.sleep("rest", "2 hours")
-    return `Recipe ${recipe}: ${order}, ${price ?? "unknown"}`
+    return `Baked${hasButter ? " with butter" : ""}: ${order}, ${price ?? "unknown"}`
   }))
 // #endregion
 

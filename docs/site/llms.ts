@@ -23,7 +23,7 @@ const summaryOf = (text: string): string => {
 const head = (): string => {
   const readme = readFileSync(join(root, "README.md"), "utf8")
   const [, about] = /^(Skein is [^]*?)\n\n/m.exec(readme) ?? []
-  const [, commands] = /^```sh\n(npm install @skein\/server[^]*?)```$/m.exec(readme) ?? []
+  const [, commands] = /^```sh\n((?:npm install .*\n)+)```$/m.exec(readme) ?? []
   if (about === undefined || commands === undefined) throw new Error("README.md has no description or no commands")
   return `# Skein\n\n> ${withoutLinks(about.replaceAll("\n", " ")).replaceAll("**", "")}\n\n` +
     `Install the packages for your role. Programs import single modules: \`@skein/server/Tool\`, \`effect/Effect\`.\n\n` +

@@ -87,6 +87,7 @@ export const groups: ReadonlyArray<Group> = [
     pages: [
       "behind-a-proxy.md",
       "several-instances.md",
+      "growth.md",
       "health.md",
       "configuration.md",
       "console.md",

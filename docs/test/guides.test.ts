@@ -36,6 +36,12 @@ describe("the guides", () => {
     }
   })
 
+  it("and the README shows a program of them as it is", () => {
+    const [, file = "", region = "", text = ""] = /^```ts docs\/(\S+)#(\w+)\n([^]*?)\n```$/m.exec(read("../README.md"))!
+    expect(text).toBe(regionsOf(read(file)).get(region))
+    expect(read("../README.md").split("\n").length).toBeLessThanOrEqual(121)
+  })
+
   it("show every region of every program", () => {
     const shown = new Set(programs.map(({ info }) => info))
     const files = readdirSync(join(docs, "programs"), { encoding: "utf8", recursive: true })

@@ -17,7 +17,6 @@ import { rows as variables } from "../../packages/server/src/internal/http/endpo
 import { Hello } from "../programs/hello.ts"
 import { Listening as Configured } from "../programs/httpConfig.ts"
 import { Reports } from "../programs/polling.ts"
-import { type Channel, shopOver } from "../programs/eventServices.ts"
 import { tracedTo } from "../programs/telemetry.ts"
 import { call, classic, type Headers, initialize, modern, textOf } from "./process.ts"
 import { type Running, start } from "./runtime.ts"
@@ -283,30 +282,6 @@ describe("programs/httpConfig.ts", () => {
       expect(url).toMatch(/\/tea$/)
       expect(yield* Effect.promise(async () => textOf(await fetch(url, hello)))).toBe("Hello, Ada!")
       expect((yield* fetched(url.replace("/tea", "/readyz"), {})).status).toBe(200)
-    }))
-})
-
-describe("programs/eventServices.ts", () => {
-  it.live("reports a change in one process to a client of another", () =>
-    Effect.gen(function*() {
-      const all = new Set<(text: string) => void>()
-      const channel: Channel = {
-        publish: async (text) => all.forEach((listener) => listener(text)),
-        subscribe: async (listener) => {
-          all.add(listener)
-          return async () => void all.delete(listener)
-        }
-      }
-      const one = yield* listen(NodeHttp.layer({ port: 0 }).pipe(Layer.provide(shopOver(channel))))
-      const other = yield* listen(NodeHttp.layer({ port: 0 }).pipe(Layer.provide(shopOver(channel))))
-      const filter = { notifications: { resourceSubscriptions: ["shop://menu"] } }
-      const { body } = yield* fetched(one, modern("subscriptions/listen", filter))
-      const reader = body!.pipeThrough(new TextDecoderStream()).getReader()
-      const next = Effect.promise(() => reader.read())
-      expect((yield* next).value).toContain("acknowledged")
-      expect(yield* Effect.promise(async () => textOf(await fetch(other, call("touch"))))).toBe("Published")
-      expect((yield* next).value).toContain("shop://menu")
-      yield* Effect.promise(() => reader.cancel())
     }))
 })
 

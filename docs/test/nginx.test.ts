@@ -20,13 +20,14 @@ import { request } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { freePort } from "../../scripts/freePort.ts"
+import { required, sharedPostgres, unavailable } from "../../packages/sql/test/postgres.ts"
 import { testedRevisions } from "./kit.ts"
 import { type Headers, initialize, modern, posting } from "./process.ts"
-import { blocks, connect, findProgram, replicas, shortened, startProxy, textOf, underLoad } from "./proxyKit.ts"
+import { blocks, connect, findProgram, replicas, shortened, startProxy, textOf, underLoad, until } from "./proxyKit.ts"
 
 const page = "recipes/nginx.md"
 const program = findProgram("nginx")
-const [upstream = "", location = "", sticky = ""] = blocks(page, "nginx")
+const [upstream = "", location = ""] = blocks(page, "nginx")
 
 /**
  * Starts nginx with blocks of the recipe in front of two ports, and returns its origin. It ends with the scope. `timeout`
@@ -34,7 +35,7 @@ const [upstream = "", location = "", sticky = ""] = blocks(page, "nginx")
  */
 const startNginx = (
   ports: readonly [number, number],
-  { timeout = 60, upstreams = upstream }: { readonly timeout?: number; readonly upstreams?: string } = {}
+  { timeout = 60 }: { readonly timeout?: number } = {}
 ) =>
   Effect.gen(function*() {
     const folder = yield* Effect.acquireRelease(
@@ -44,7 +45,7 @@ const startNginx = (
     const port = yield* Effect.promise(freePort)
     const file = join(folder, "nginx.conf")
     const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${folder};`)
-    const replaced = upstreams.replace("127.0.0.1:3001", `127.0.0.1:${ports[0]}`).replace(
+    const replaced = upstream.replace("127.0.0.1:3001", `127.0.0.1:${ports[0]}`).replace(
       "127.0.0.1:3002",
       `127.0.0.1:${ports[1]}`
     )
@@ -201,16 +202,49 @@ if (program === undefined) {
         expect([...processes].toSorted()).toEqual([one, other].map(({ pid }) => String(pid)).toSorted())
       }).pipe(Effect.scoped))
 
-    it.live("with ip_hash keep the sessions of older clients", () =>
-      Effect.gen(function*() {
-        const [one, other] = yield* replicas(page, { SKEIN_STATELESS: "false" })
-        const url = `${yield* startNginx([one.port, other.port], { upstreams: sticky })}/mcp`
-        for (let session = 0; session < 6; session++) {
+    it.skipIf(unavailable === undefined || required)(`a fleet · not checked: ${unavailable}`, () => {})
+
+    if (unavailable === undefined || required) {
+      // With the server of programs/fleetShop.ts.
+      it.live("programs/fleetNode.ts: any node serves a session", () =>
+        Effect.gen(function*() {
+          const database = yield* Effect.promise(sharedPostgres)
+          const both = yield* replicas(page, {
+            program: "../programs/fleetNode.ts",
+            SKEIN_STATELESS: "false",
+            DATABASE_URL: yield* Effect.promise(() => database.createDatabase())
+          })
+          const client = yield* connect(`${yield* startNginx([both[0].port, both[1].port])}/mcp`, "2025-11-25")
+          for (let call = 0; call < 4; call++) {
+            const { content } = yield* client.callTool("price", { tea: "sencha" })
+            expect(content).toEqual([{ type: "text", text: "sencha: 9 EUR" }])
+          }
+          both[0].kill()
+          yield* until(async () =>
+            !(await fetch(`http://127.0.0.1:${both[0].port}/livez`).then(() => true, () => false))
+          )
+          for (let call = 0; call < 4; call++) yield* client.callTool("price", { tea: "sencha" })
+        }).pipe(Effect.scoped))
+
+      it.live("of a fleet serve every session, also when one after the other restarts", () =>
+        Effect.gen(function*() {
+          const database = yield* Effect.promise(sharedPostgres)
+          const both = yield* replicas(page, {
+            SKEIN_STATELESS: "false",
+            DATABASE_URL: yield* Effect.promise(() => database.createDatabase())
+          })
+          const url = `${yield* startNginx([both[0].port, both[1].port])}/mcp`
           const client = yield* connect(url, "2025-11-25")
-          for (let call = 0; call < 3; call++) yield* textOf(client, "process")
+          const processes = new Set<string>()
+          for (let call = 0; call < 4; call++) processes.add(yield* textOf(client, "process"))
+          expect([...processes].toSorted()).toEqual(both.map(({ pid }) => String(pid)).toSorted())
+          for (let call = 0; call < 4; call++) expect(yield* textOf(client, "ask")).toBe("Ada of Oslo")
+          yield* Effect.forEach(both, ({ restart }) => restart, { discard: true })
+          for (let call = 0; call < 4; call++) processes.add(yield* textOf(client, "process"))
+          expect(processes.size).toBe(4)
           expect(yield* textOf(client, "ask")).toBe("Ada of Oslo")
-        }
-      }).pipe(Effect.scoped))
+        }).pipe(Effect.scoped))
+    }
 
     it.live("lose no call when one after the other restarts under load", () =>
       Effect.gen(function*() {

@@ -56,8 +56,8 @@ export const until = (condition: () => Promise<boolean>): Effect.Effect<void> =>
     while (!(await condition().catch(() => false))) await new Promise((resolve) => setTimeout(resolve, 20))
   })
 
-const run = (port: number, env: Record<string, string>): ChildProcess =>
-  fork(join(import.meta.dirname, "replica.ts"), {
+const run = (port: number, { program = "replica.ts", ...env }: Record<string, string>): ChildProcess =>
+  fork(join(import.meta.dirname, program), {
     env: { ...process.env, ...env, SKEIN_PORT: String(port) },
     execArgv: ["--conditions=@skein/source"],
     stdio: ["ignore", "ignore", "inherit", "ipc"]
@@ -100,7 +100,10 @@ export class Replica {
   }
 }
 
-/** Starts two replicas with the variables of a recipe, which some others replace. They end with the scope. */
+/**
+ * Starts two replicas with the variables of a recipe, which some others replace, or with `program` another program. They
+ * end with the scope.
+ */
 export const replicas = (
   page: string,
   variables: Readonly<Record<string, string>>

@@ -31,6 +31,44 @@ describe("recipes/docker.md", () => {
   })
 })
 
+interface Service {
+  readonly environment?: Readonly<Record<string, string>>
+  readonly depends_on?: object
+  readonly volumes?: ReadonlyArray<string>
+}
+
+describe("Compose", () => {
+  const [{ services, volumes }] = blocksOf("recipes/docker.md").filter(({ info }) => info === "yaml")
+    .flatMap(({ text }) => loadAll(text)) as [{
+      readonly services: Readonly<Record<string, Service>>
+      readonly volumes: object
+    }]
+
+  it.live("recipes/docker.md: the server reads the variables", () =>
+    Effect.gen(function*() {
+      const { DATABASE_URL, ...env } = services["shop"]!.environment!
+      const filled = Object.entries(env).map(([name, value]) => [name, value.replace(/\$\{\w+:\?\}/, "k".repeat(32))])
+      const options = yield* HttpConfig.config().pipe(
+        Effect.provideService(
+          ConfigProvider.ConfigProvider,
+          ConfigProvider.fromEnv({ env: Object.fromEntries(filled) })
+        )
+      )
+      expect(options).toMatchObject({ allowedHosts: ["mcp.example.com"], trustedProxies: 1, health: true })
+      expect(options.stateKeys).toHaveLength(1)
+      expect(new URL(DATABASE_URL!.replace("${DATABASE_PASSWORD:?}", "secret")).hostname).toBe("database")
+    }))
+
+  it("recipes/docker.md: names only services and volumes that it has", () => {
+    const names = Object.values(services).flatMap(({ depends_on = [] }) =>
+      Array.isArray(depends_on) ? depends_on as Array<string> : Object.keys(depends_on)
+    )
+    for (const name of names) expect(services).toHaveProperty(name)
+    const mounted = Object.values(services).flatMap(({ volumes = [] }) => volumes).map((text) => text.split(":")[0]!)
+    expect(mounted.filter((name) => !name.startsWith("."))).toEqual(Object.keys(volumes))
+  })
+})
+
 interface Probe {
   readonly httpGet: { readonly path: string; readonly port: string }
 }
@@ -48,10 +86,21 @@ interface Pod {
   }
 }
 
+interface Adapter {
+  readonly rules: ReadonlyArray<{ readonly seriesQuery: string; readonly name: { readonly as: string } }>
+}
+
 describe("Kubernetes", () => {
   const yamlOf = (page: string): ReadonlyArray<unknown> =>
     blocksOf(page).filter(({ info }) => info === "yaml").flatMap(({ text }) => loadAll(text))
-  const [pod, service, ingress] = yamlOf("recipes/kubernetes.md") as [Pod, unknown, unknown]
+  const [pod, service, ingress, budget, scaler, adapter] = yamlOf("recipes/kubernetes.md") as [
+    Pod,
+    unknown,
+    unknown,
+    unknown,
+    unknown,
+    Adapter
+  ]
   const container = pod.spec.containers[0]!
   const probes = [container.startupProbe, container.livenessProbe, container.readinessProbe]
 
@@ -83,6 +132,22 @@ describe("Kubernetes", () => {
       { kind: "Service", metadata: { name: "shop" }, spec: { ports: [{ name: "http", targetPort: port?.name }] } },
       { kind: "Ingress", spec: { rules: [{ host, http: { paths } }] } }
     ])
+  })
+
+  it("recipes/kubernetes.md: the budget and the autoscaler are about the pods, and read a metric of the server", () => {
+    const [rule] = adapter.rules
+    expect([budget, scaler]).toMatchObject([
+      { apiVersion: "policy/v1", spec: { maxUnavailable: 1, selector: { matchLabels: { app: "shop" } } } },
+      {
+        apiVersion: "autoscaling/v2",
+        spec: {
+          scaleTargetRef: { kind: "Deployment", name: "shop" },
+          metrics: [{ type: "Pods", pods: { metric: { name: rule!.name.as } } }]
+        }
+      }
+    ])
+    const series = rule!.seriesQuery.replace(/\{.*/, "")
+    expect(read("recipes/prometheus.md")).toContain(`- \`${series}\`, a gauge`)
   })
 })
 

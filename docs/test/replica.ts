@@ -1,15 +1,16 @@
-/** A server that runs twice behind a proxy, configured by its environment as the recipes say. */
+/** A server that runs twice behind a proxy, configured by its environment as the recipes say; with `DATABASE_URL`, as a fleet. */
 import * as Elicitation from "@skein/server/Elicitation"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Progress from "@skein/server/Progress"
 import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 
 const pid = String(process.pid)
 
-NodeHttp.runMain(McpServer.layer(
+const server = McpServer.layer(
   { name: "shop", version: "1.0.0" },
   Tool.layer(Tool.make("process"), () => Effect.succeed(pid)),
   Tool.layer(
@@ -37,4 +38,11 @@ NodeHttp.runMain(McpServer.layer(
         return `${name} of ${town}`
       })
   )
-))
+)
+
+const url = process.env["DATABASE_URL"]
+if (url === undefined) NodeHttp.runMain(server)
+else {
+  const { layer } = await import("@skein/fleet/PostgresFleet")
+  NodeHttp.runMain(Layer.provideMerge(server, layer({ url })))
+}

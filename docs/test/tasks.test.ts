@@ -3,8 +3,8 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import type { RemoteTask, Started } from "@skein/client/RemoteTask"
 import * as SqliteTasks from "@skein/tasks/SqliteTasks"
-import type { TaskSchedules } from "@skein/tasks/TaskSchedules"
 import * as Context from "effect/Context"
+import * as TaskTest from "@skein/tasks/TaskTest"
 import * as Effect from "effect/Effect"
 import * as SqlClient from "effect/sql/SqlClient"
 import { globSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
@@ -14,6 +14,7 @@ import * as Mill from "../programs/mill.ts"
 import { Bakery } from "../programs/tasks.ts"
 import { Asking } from "../programs/tasksAsking.ts"
 import * as Monitoring from "../programs/tasksMonitoring.ts"
+import * as Children from "../programs/tasksChildren.ts"
 import { Scarce } from "../programs/tasksOvens.ts"
 import * as Schedules from "../programs/tasksSchedules.ts"
 import { Stepping, tries } from "../programs/tasksSteps.ts"
@@ -170,6 +171,18 @@ describe("programs/tasksUndo.ts", () => {
     }))
 })
 
+describe("programs/tasksChildren.ts", () => {
+  it.effect("runs a child for each shop, for a client and for own code", () =>
+    Effect.gen(function*() {
+      const { context, transport } = yield* run(Children.Server, inMemory)
+      const client = yield* clientOf(transport())
+      const called = yield* until(yield* Effect.forkChild(client.callTool("report", { shops: ["market"] })))
+      expect(textOf(called)).toBe("1 of 1 shops sold 60 cakes")
+      const night = yield* Effect.forkChild(Effect.provideContext(Children.night, context))
+      expect(yield* until(night)).toBe("2 of 3 shops sold 120 cakes")
+    }))
+})
+
 describe("programs/tasksUndo.ts, before", () => {
   it.effect("runs a compensation that was registered before an interrupted step", () =>
     Effect.gen(function*() {
@@ -234,18 +247,17 @@ describe("programs/tasksTerms.ts", () => {
 })
 
 describe("programs/tasksSchedules.ts", () => {
-  it.effect("writes a report each night, and one for a shop when it likes", () =>
-    Effect.gen(function*() {
+  it.live("writes a report each night, and one for a shop when it likes", () =>
+    Effect.scoped(Effect.gen(function*() {
       Schedules.written.length = 0
-      const { context } = yield* run(Schedules.Office, inMemory)
-      const here = Effect.provideContext(context as Context.Context<TaskSchedules>)
-      yield* here(Schedules.subscribe("south", "0 7 * * *", "America/New_York"))
-      yield* pass(24)
+      const test = yield* TaskTest.make(Schedules.Office)
+      yield* test.run(Schedules.subscribe("south", "0 7 * * *", "America/New_York"))
+      yield* test.run(Effect.sleep("1 day"))
       expect(Schedules.written).toEqual(["north 1970-01-01T01:30:00.000Z", "south 1970-01-01T12:00:00.000Z"])
-      expect(yield* here(Schedules.unsubscribe("south"))).toBe(true)
-      yield* pass(24)
+      expect(yield* test.run(Schedules.unsubscribe("south"))).toBe(true)
+      yield* test.run(Effect.sleep("1 day"))
       expect(Schedules.written).toHaveLength(3)
-    }))
+    })))
 
   it.effect("tracks a parcel for weeks with a short log", () =>
     Effect.gen(function*() {
@@ -263,7 +275,7 @@ describe("programs/tasksSchedules.ts", () => {
 })
 
 describe("programs/tasksVersions.ts", () => {
-  it.effect("continues a task with the recipe with which it started", () =>
+  it.effect("continues a task without a change that it began before", () =>
     Effect.gen(function*() {
       Versions.bought.length = 0
       const engine = SqliteTasks.layer({ filename: join(yield* folder, "tasks.db"), pollInterval: "10 minutes" })
@@ -276,10 +288,10 @@ describe("programs/tasksVersions.ts", () => {
       const resumed = yield* client.resumeTask(old.handle)
       const fresh = isTask(yield* client.startTask("bake"))
       expect(textOf(yield* until(yield* Effect.forkChild(resumed.result)))).toMatch(
-        /^Recipe 1: flour 32, unknown$/
+        /^Baked: flour 32, unknown$/
       )
-      expect(textOf(yield* until(yield* Effect.forkChild(fresh.result)))).toBe("Recipe 2: flour 32, 12")
-      expect(Versions.bought).toEqual(["flour", "flour", "butter"])
+      expect(textOf(yield* until(yield* Effect.forkChild(fresh.result)))).toBe("Baked with butter: flour 32, 12")
+      expect(Versions.bought).toEqual(["flour", "butter", "flour"])
     }))
 
   it.effect("checks new code against the tasks that exist", () =>
@@ -295,7 +307,7 @@ describe("programs/tasksVersions.ts", () => {
       yield* until(yield* Effect.forkChild(june.close))
       const july = yield* run(Versions.Renamed, engine)
       expect(yield* until(yield* Effect.forkChild(Effect.provideContext(Versions.checked, july.context)))).toEqual([
-        `bake: 1 skipped: step "recipe", step "flour"`
+        `bake: 1 skipped: step "flour"`
       ])
       expect(Versions.bought).toEqual(["flour"])
     }))

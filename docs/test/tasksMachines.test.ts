@@ -5,11 +5,14 @@ import * as NodeHttp from "@skein/client/NodeHttp"
 import type { RemoteTask } from "@skein/client/RemoteTask"
 import * as InMemoryTransport from "@skein/server/InMemoryTransport"
 import * as McpServer from "@skein/server/McpServer"
+import * as PgClient from "@skein/sql/PgClient"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as SqlClient from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
 import { once } from "node:events"
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
@@ -17,6 +20,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describePostgres } from "../../packages/sql/test/describePostgres.ts"
 import { BigOvens, Sealed } from "../programs/tasksMachines.ts"
+import { Orders } from "../programs/tasksSteps.ts"
 import { started } from "./process.ts"
 import { launch } from "./runtime.ts"
 
@@ -77,6 +81,29 @@ describePostgres("programs/tasksFront.ts, programs/tasksWorker.ts", (postgres) =
       const left = new Promise((resolve) => worker.once("exit", resolve))
       worker.kill("SIGTERM")
       expect(yield* Effect.promise(() => left)).not.toBe(null)
+    }).pipe(Effect.scoped))
+})
+
+describePostgres("programs/tasksSteps.ts", (postgres) => {
+  it.live("creates its table while another worker creates it", () =>
+    Effect.gen(function*() {
+      const url = yield* Effect.promise(() => postgres().createDatabase())
+      const connection = Effect.map(Layer.build(PgClient.layer({ url, maxConnections: 1 })), (context) => ({
+        create: Effect.scoped(Effect.provideContext(Layer.build(Orders), context)),
+        sql: Context.get(context, SqlClient.SqlClient)
+      }))
+      const one = yield* connection
+      const other = yield* connection
+      const { sql } = yield* connection
+      const waits = sql<{ readonly count: number }>`SELECT COUNT(*) AS count FROM pg_locks WHERE NOT granted`
+      const creating = yield* one.sql.withTransaction(Effect.gen(function*() {
+        yield* one.create
+        const creating = yield* Effect.forkChild(other.create)
+        yield* Effect.repeat(waits, { until: ([row]) => Number(row!.count) > 0 })
+        return creating
+      }))
+      yield* Fiber.join(creating)
+      expect(yield* sql`SELECT id FROM orders`).toEqual([])
     }).pipe(Effect.scoped))
 })
 

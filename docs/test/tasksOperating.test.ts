@@ -139,8 +139,8 @@ describe("SQLite", () => {
       const env = { SKEIN_TASKS: filename }
       writeFileSync(filename, "")
       const [dryRun = "", migrate = ""] = commandsOf("skein tasks migrate").split("\n")
-      expect(yield* shell(folder, dryRun, env)).toBe("There are no tables, and this program needs version 2.\n")
-      expect(yield* shell(folder, migrate, env)).toBe("There were no tables, and have version 2 now.\n")
+      expect(yield* shell(folder, dryRun, env)).toBe("There are no tables, and this program needs version 5.\n")
+      expect(yield* shell(folder, migrate, env)).toBe("There were no tables, and have version 5 now.\n")
       const context = yield* Layer.build(SqliteTasks.layer({ filename, migrate: false }))
       const { id } = yield* Effect.gen(function*() {
         yield* work({ bake: durable(() => Effect.die("no oven")) })
@@ -150,6 +150,27 @@ describe("SQLite", () => {
       }).pipe(Effect.provideContext(context))
       expect(yield* failures(filename)).toMatchObject([{ id, tool: "bake" }])
     }).pipe(Effect.scoped))
+
+  it.live("the commands for many tasks change those of the guide", () =>
+    Effect.gen(function*() {
+      const folder = yield* place
+      const filename = join(folder, "tasks.db")
+      const [cancel = "", rerun = "", remove = ""] = commandsOf("skein tasks cancel --tool").split("\n")
+      const context = yield* Layer.build(SqliteTasks.layer({ filename, pollInterval: "50 millis" }))
+      yield* Effect.gen(function*() {
+        const run = (command: string) => shell(folder, command, { SKEIN_TASKS: filename })
+        yield* work({
+          bake: durable(({ end }) => end === "ask" ? Effect.orDie(Effect.as(ask("Rum?"), "")) : Effect.die("no oven"))
+        })
+        const asking = yield* submit("bake", { args: { end: "ask" } })
+        yield* until(asking.id, ({ status }) => status === "input_required")
+        yield* ended((yield* submit("bake")).id)
+        expect(yield* run(cancel)).toMatch(/bake +input_required +1\n\nWith --yes, 1 task would be cancelled/)
+        expect(yield* run(rerun)).toBe("1 task is run again.\n")
+        expect(yield* run(remove.replace(/#.*/, "|| true"))).toBe("")
+        expect(yield* Effect.flatMap(TaskAdmin, ({ list }) => list({}))).toHaveLength(3)
+      }).pipe(Effect.provideContext(context))
+    }).pipe(Effect.scoped), 60_000)
 })
 
 const reason = installedBin === undefined ? "no folder has both postgres and pg_dump" : undefined
