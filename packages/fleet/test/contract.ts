@@ -29,8 +29,10 @@ export const contract = (makeFleet: MakeFleet): void => {
       const knowsAll = () => [a, b, c].every(({ fleet }) => numbers.every((number) => fleet.isServing(number)))
       yield* until("all nodes know each other", knowsAll)
       expect(a.fleet.isServing(Math.max(...numbers) + 1)).toBe(false)
+      expect(yield* a.fleet.hasGone(Math.max(...numbers) + 1)).toBe(true)
       yield* c.close
       yield* until("the others know that a node has left", () => !a.fleet.isServing(numbers[2]!))
+      expect(yield* Effect.forEach(numbers, (number) => a.fleet.hasGone(number))).toEqual([false, false, true])
       expect(a.fleet.isServing(numbers[1]!)).toBe(true)
     }).pipe(Effect.scoped))
 

@@ -132,6 +132,14 @@ describe("the members", () => {
       says(101, true)
       yield* TestClock.adjust(500)
       expect(renewals).toBe(3)
+      yield* TestClock.adjust(1_000)
+      // A node that is unknown may have joined a moment ago. One query answers all who ask while another one runs.
+      const asked = yield* Effect.forkChild(
+        Effect.forEach([2, 200, 201, 202], fleet.hasGone, { concurrency: "unbounded" })
+      )
+      yield* TestClock.adjust(2_000)
+      expect(yield* Fiber.join(asked)).toEqual([false, true, true, true])
+      expect(renewals).toBe(5)
     }))
 })
 

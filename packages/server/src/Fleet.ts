@@ -158,8 +158,10 @@ export interface Service {
   readonly newId: () => string
   /** Whether the fleet may have made the id. Others are not looked up, so it should be decided without a query. */
   readonly isKnown: (id: string) => boolean
-  /** Whether a node is running, as far as this one knows. */
+  /** Whether a node is running, as far as this one knows: one that joined a moment ago may be unknown. */
   readonly isServing: (node: number) => boolean
+  /** Whether a node has gone, by the records of the fleet if this node does not know it. Called before its calls fail. */
+  readonly hasGone: (node: number) => Effect.Effect<boolean, FleetError>
   /**
    * Stores a session. Returns `false` if its principal has as many as allowed. `client` is the principal or the network of
    * the client, between which a store can share its room fairly.

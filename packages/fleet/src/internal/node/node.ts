@@ -17,6 +17,7 @@ import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
 import * as Latch from "effect/Latch"
 import * as Queue from "effect/Queue"
+import * as Semaphore from "effect/Semaphore"
 import type * as Scope from "effect/Scope"
 import type { Backend } from "./backend.ts"
 import { decode, encode } from "./envelope.ts"
@@ -84,6 +85,8 @@ export const makeNode = (
     const refresh = yield* Queue.sliding<void>(1)
     const run = yield* FiberSet.makeRuntime<never>()
     let members = new Set([node])
+    const lease = Semaphore.makeUnsafe(1)
+    let renewals = 0
     let isRenewing = false
     let bounds: SessionBounds | undefined
     let renewedAt = now()
@@ -166,8 +169,9 @@ export const makeNode = (
 
     // ---- the lease
 
-    const renew = Effect.suspend(() => {
+    const renewOnce = Effect.suspend(() => {
       const at = now()
+      renewals++
       isRenewing = true
       const renewed = Effect.ensuring(within(backend.renew), Effect.sync(() => void (isRenewing = false)))
       return Effect.map(renewed, ({ nodes, wasLost }) => {
@@ -178,6 +182,16 @@ export const makeNode = (
         renewedAt = at
       })
     })
+    const renew = lease.withPermit(renewOnce)
+
+    const hasGone = (other: number): Effect.Effect<boolean, FleetError> =>
+      Effect.suspend(() => {
+        if (members.has(other)) return Effect.succeed(false)
+        // A renewal that runs may have read the nodes before, and one that waits serves all who wait.
+        const before = renewals
+        const isKnown = Effect.suspend(() => renewals > before ? Effect.void : renewOnce)
+        return Effect.map(lease.withPermit(isKnown), () => !members.has(other))
+      })
 
     // ---- sessions in use
 
@@ -228,12 +242,18 @@ export const makeNode = (
       newId: () => ids.make(node),
       isKnown: (id) => ids.isKnown(id),
       isServing: (other) => members.has(other),
+      hasGone,
       create: (record, given, client) =>
         Effect.suspend(() => {
           bounds = given
           return within(backend.create(record, given, client))
         }),
-      find: (id, principalId) => within(backend.find(id, principalId)),
+      // The session may be one of a node that this one does not know yet.
+      find: (id, principalId) =>
+        Effect.tap(
+          within(backend.find(id, principalId)),
+          (record) => record === undefined ? Effect.void : Effect.ignore(hasGone(record.listensAt))
+        ),
       change: (id, change) => {
         const isEchoed = isOrdered(change)
         return stored({ _tag: "Changed", id, change }, isEchoed, (text) => backend.change(id, change, text, isEchoed))

@@ -263,6 +263,27 @@ describe("notifications", () => {
       }
     }))
 
+  it.live("does not take a node for gone that has joined a moment ago", () =>
+    Effect.gen(function*() {
+      const fleet = new MemoryFleet(delays())
+      const nodes = yield* start(fleet, 2, { sharesEvents: true })
+      const clients = yield* open(nodes)
+      fleet.nodes.get(nodes[1]!.node)!.unheard.add(nodes[0]!.node)
+      const stream = yield* clients[0]!.stream(call(1, "steps", { key: "a" }))
+      yield* stream.next
+      const seen = yield* stream.next
+      stream.leave()
+      const { messages, status } = yield* clients[1]!.read({ "last-event-id": seen.id! })
+      expect([status, messages]).toEqual([200, []])
+      // The client tries again, too, while it is unknown whether the node has gone.
+      fleet.stop(nodes[0]!.node)
+      fleet.isDown = true
+      expect((yield* clients[1]!.read({ "last-event-id": seen.id! })).messages).toEqual([])
+      fleet.isDown = false
+      const { messages: [failure] } = yield* clients[1]!.read({ "last-event-id": seen.id! })
+      expect(failure).toMatchObject({ id: 1, error: { code: -32603 } })
+    }))
+
   it.live("answers 204 when the client has the response, or the id of its request is unknown", () =>
     Effect.gen(function*() {
       const fleet = new MemoryFleet(delays())

@@ -319,6 +319,20 @@ describe("sessions: \"home\"", () => {
       expect((yield* clients[1]!.post(call(2, "echo", { text: "" }))).status).toBe(404)
     }))
 
+  it.live("passes a request on to a node that has joined a moment ago", () =>
+    Effect.gen(function*() {
+      const { fleet, nodes: [first] } = yield* startAll(1, home)
+      const { unheard } = fleet.nodes.get(first!.node)!
+      unheard.add(first!.node + 1)
+      const [joined] = yield* start(fleet, 1, { ...options, ...home })
+      const clients = yield* open([joined!, first!])
+      const answered = yield* Effect.forkChild(clients[1]!.post(call(1, "echo", { text: "hi" })))
+      yield* until(() => fleet.counts["hasGone"] === 1)
+      unheard.clear()
+      yield* fleet.readdress(joined!.node, fleet.addresses.get(joined!.node)!)
+      expect(textOf((yield* Fiber.join(answered)).json)).toBe("hi")
+    }))
+
   it.live("answers 503, and not -32603, after the node has stopped: an open connection is not used", () =>
     Effect.gen(function*() {
       const { nodes } = yield* startAll(2, home)

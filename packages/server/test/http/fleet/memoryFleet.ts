@@ -33,6 +33,8 @@ interface Node {
   /** Closed while messages to it and its events wait, as when its connection is slow. */
   readonly flow: Latch.Latch
   readonly waitingEvents: Array<() => void>
+  /** The nodes that it has not heard of yet: their first messages are on their way. */
+  readonly unheard: Set<number>
 }
 
 const pause = (milliseconds: number): Effect.Effect<void> =>
@@ -76,7 +78,8 @@ export class MemoryFleet {
         isServing: true,
         isCut: false,
         flow: Latch.makeUnsafe(true),
-        waitingEvents: []
+        waitingEvents: [],
+        unheard: new Set()
       }
       this.nodes.set(node, own)
       const clock = this.#clock = yield* Clock.Clock
@@ -137,7 +140,11 @@ export class MemoryFleet {
         node,
         newId: () => `${node}.${RandomId.make(22)}`,
         isKnown: (id) => /^\d+\.\w{22}$/.test(id),
-        isServing: (other) => this.nodes.get(other)?.isServing === true,
+        isServing: (other) => this.nodes.get(other)?.isServing === true && !own.unheard.has(other),
+        hasGone: (other) =>
+          fleet.isServing(other)
+            ? Effect.succeed(false)
+            : operation("hasGone", () => this.nodes.get(other)?.isServing !== true),
         create: (record, bounds, client) =>
           operation("create", () => {
             const copy = structuredClone(record)
@@ -154,8 +161,8 @@ export class MemoryFleet {
           this.#count(`broadcast ${message._tag}`)
           if (message._tag === "Address") this.addresses.set(node, message.address)
           if (own.isCut) return
-          for (const other of this.nodes.keys()) {
-            if (other !== node) this.#deliver(other, (receiver) => receiver.message(message))
+          for (const [other, { unheard }] of this.nodes) {
+            if (other !== node && !unheard.has(node)) this.#deliver(other, (receiver) => receiver.message(message))
           }
         },
         send: (to, message) => {

@@ -384,7 +384,7 @@ export const open = Effect.fnUntraced(function*({ fleet, requests, services, sil
   const transport: NodeTransport = {
     node: fleet.node,
     canReach: (node) => addresses.canReach(node),
-    isServing: fleet.isServing,
+    hasGone: (node) => Effect.orElseSucceed(fleet.hasGone(node), () => false),
     send: makeSend(parts, connections),
     handle: undefined
   }

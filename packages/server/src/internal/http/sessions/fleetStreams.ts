@@ -59,33 +59,31 @@ export class FleetStreams {
     return stream % 2 === 1
   }
 
-  /** Whether another node has opened a stream, and may still send on it. */
-  isElsewhere(stream: number): boolean {
+  /** Where the messages of a stream come from: this node, another one, which is assumed if that is unknown, or none any more. */
+  whereIs(stream: number): Effect.Effect<"Here" | "Elsewhere" | "Gone"> {
     const node = this.nodeOf(stream)
-    return node !== this.#fleet.node && this.#fleet.isServing(node)
-  }
-
-  /** Answers a client that resumes a stream of which no events are left, and on which no node sends any more. */
-  conclude({ id }: SharedSession, place: StreamPlace, answer: HttpAnswer): Effect.Effect<void> {
-    const { event, stream } = place
-    if (this.#lostRequest(place) === undefined) return Effect.sync(() => answer.reply(204, {}, ""))
-    const read = event === 0 ? Effect.succeed([]) : this.#sessions.endpoint.eventStore.read(id, stream, event - 1)
-    return Effect.map(Effect.catchCause(read, () => Effect.undefined), (events) => {
-      const last = events?.at(-1)
-      // By the standard of these streams, "204 No Content" makes a client stop reconnecting.
-      if ((last !== undefined && isResponse(last)) || !this.failLost(place, answer)) answer.reply(204, {}, "")
+    if (node === this.#fleet.node) return Effect.succeed("Here")
+    return Effect.match(this.#fleet.hasGone(node), {
+      onFailure: () => "Elsewhere",
+      onSuccess: (hasGone) => hasGone ? "Gone" : "Elsewhere"
     })
   }
 
-  /** The request of a stream whose node has gone, if its id is known. */
-  #lostRequest({ request, stream }: StreamPlace): JsonRpc.Id | undefined {
-    const node = this.nodeOf(stream)
-    return node === this.#fleet.node || this.#fleet.isServing(node) ? undefined : request
+  /** Answers a client that resumes a stream of which no events are left, and on which no other node sends. */
+  conclude({ id }: SharedSession, place: StreamPlace, answer: HttpAnswer): Effect.Effect<void> {
+    const { event, request, stream } = place
+    // By the standard of these streams, "204 No Content" makes a client stop reconnecting.
+    const finish = (): void => answer.reply(204, {}, "")
+    if (request === undefined || this.nodeOf(stream) === this.#fleet.node) return Effect.sync(finish)
+    const read = event === 0 ? Effect.succeed([]) : this.#sessions.endpoint.eventStore.read(id, stream, event - 1)
+    return Effect.map(Effect.catchCause(read, () => Effect.undefined), (events) => {
+      const last = events?.at(-1)
+      if ((last !== undefined && isResponse(last)) || !this.failLost(place, answer)) finish()
+    })
   }
 
-  /** Answers the request of a stream whose node has gone with an error. Returns whether that is possible. */
-  failLost(place: StreamPlace, answer: HttpAnswer): boolean {
-    const request = this.#lostRequest(place)
+  /** Answers the request of a stream whose node has gone with an error. Returns whether its id is known. */
+  failLost({ request }: StreamPlace, answer: HttpAnswer): boolean {
     if (request === undefined) return false
     answer.open(200, sse.headers)
     answer.write(sse.message(JsonRpc.encode(JsonRpc.failure(request, nodeLost))))

@@ -41,7 +41,8 @@ export interface NodeTransport {
   readonly node: number
   /** Whether the address of a node is known, or is on its way. */
   readonly canReach: (node: number) => boolean
-  readonly isServing: (node: number) => boolean
+  /** Whether a node has gone. One that joined a moment ago may not be reachable yet. */
+  readonly hasGone: (node: number) => Effect.Effect<boolean>
   /** Sends a request. Returns a function that gives it up. */
   readonly send: (node: number, head: PassedHead, body: string | undefined, answer: PassedAnswer) => () => void
   /** Handles the requests of other nodes. */
@@ -88,14 +89,16 @@ export interface Passed {
 export class NodeRequests {
   readonly transport: NodeTransport
   readonly #endpoint: EndpointContext
+  readonly #fork: (effect: Effect.Effect<void>) => void
   readonly #withheld: ReadonlySet<string>
   /** The requests that are not answered yet, and how each ends when the endpoint closes. */
   readonly #active = new Map<Claim, () => void>()
   readonly #idle = Latch.makeUnsafe(true)
 
-  constructor(transport: NodeTransport, endpoint: EndpointContext) {
+  constructor(transport: NodeTransport, endpoint: EndpointContext, fork: (effect: Effect.Effect<void>) => void) {
     this.transport = transport
     this.#endpoint = endpoint
+    this.#fork = fork
     this.#withheld = credentialHeaders(endpoint.options)
   }
 
@@ -111,23 +114,29 @@ export class NodeRequests {
     return node === this.transport.node ? undefined : node
   }
 
-  /** Whether another node can handle a request. */
-  canPass(node: number, request: HttpRequest): boolean {
-    return request.isPassed !== true && node !== this.transport.node && this.transport.canReach(node)
+  /** Whether a request may be passed on to a node. */
+  mayPass(node: number, request: HttpRequest): boolean {
+    return request.isPassed !== true && node !== this.transport.node
   }
 
   /** Passes a request on to the node that has its session. Without that node the session is gone. */
   passToSession(node: number, { answer, body, request }: Omit<Passed, "node" | "otherwise">, gone: () => void): void {
-    const otherwise = (): void => {
-      if (!this.transport.isServing(node)) return gone()
-      this.#endpoint.refuse(answer, unreachable, body && idOf(body.message))
-    }
-    if (this.transport.canReach(node)) this.pass({ node, request, answer, body, otherwise })
-    else otherwise()
+    const unreached = (): void => this.#endpoint.refuse(answer, unreachable, body && idOf(body.message))
+    const otherwise = (): void => this.#unlessGone(node, unreached, gone)
+    this.pass({ node, request, answer, body, otherwise }, gone)
   }
 
-  /** Passes a request on. */
-  pass({ answer, body, isRefused, node, otherwise, request }: Passed): void {
+  /** Passes a request on, unless the node has gone. */
+  pass(passed: Passed, gone: () => void = passed.otherwise): void {
+    if (this.transport.canReach(passed.node)) this.#pass(passed)
+    else this.#unlessGone(passed.node, () => this.#pass(passed), gone)
+  }
+
+  #unlessGone(node: number, otherwise: () => void, gone: () => void): void {
+    this.#fork(Effect.map(this.transport.hasGone(node), (hasGone) => hasGone ? gone() : otherwise()))
+  }
+
+  #pass({ answer, body, isRefused, node, otherwise, request }: Passed): void {
     const { isClosing, load, options: { maxInFlightRequests, maxStreams }, refuse } = this.#endpoint
     const id = body && idOf(body.message)
     const isStream = request.method === "GET"

@@ -87,7 +87,7 @@ export class Sessions implements SessionOwner {
     this.#expiry = new ExpiryTimer(() => endpoint.runner.now(), run, (now) => this.#expire(now))
     const fleet = Context.getOrUndefined(endpoint.context, Fleet)
     const transport = endpoint.options.stateless ? undefined : Context.getOrUndefined(endpoint.context, Transport)
-    this.nodes = transport && new NodeRequests(transport, endpoint)
+    this.nodes = transport && new NodeRequests(transport, endpoint, (effect) => this.fork(effect))
     this.#isHome = fleet !== undefined && endpoint.options.sessions === "home"
     if (this.#isHome && this.nodes === undefined) throw new Error(noTransport)
     if (fleet === undefined || endpoint.options.stateless || this.#isHome) return

@@ -188,7 +188,7 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
       return this.owner.fork(this.#continue(fleet, last, request.principal, answer))
     }
     const node = fleet?.streams.nodeOf(last.stream)
-    if (node === undefined || nodes?.canPass(node, request) !== true) return this.#resume(last, request, answer, false)
+    if (node === undefined || nodes?.mayPass(node, request) !== true) return this.#resume(last, request, answer, false)
     // The request may be in progress there. If that node has gone or ends, the event store may have the rest.
     const otherwise = (status = 503): void => this.#resume(last, request, answer, status === 503)
     nodes.pass({ node, request, answer, isRefused: (status) => status >= 400, otherwise })
@@ -202,9 +202,13 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
     stream.principal = principal
     stream.resume(answer, place.event, (hasFailed) => {
       const { endpoint, fleet } = this.owner
-      if (hasFailed) endpoint.refuse(answer, unreadable)
-      else if (isBusy && fleet?.streams.isElsewhere(place.stream) === true) reconnect(this, place, answer)
-      else if (fleet?.streams.failLost(place, answer) !== true) endpoint.refuse(answer, unknownEvent)
+      if (hasFailed) return endpoint.refuse(answer, unreadable)
+      if (fleet === undefined) return endpoint.refuse(answer, unknownEvent)
+      const concluded = Effect.map(fleet.streams.whereIs(place.stream), (where) => {
+        if (isBusy && where === "Elsewhere") reconnect(this, place, answer)
+        else if (where !== "Gone" || !fleet.streams.failLost(place, answer)) endpoint.refuse(answer, unknownEvent)
+      })
+      this.owner.fork(concluded)
     })
   }
 
@@ -472,9 +476,12 @@ export class StreamableSession extends HttpSessionBase implements StreamingSessi
 
   noEventsLeft(place: StreamPlace, answer: HttpAnswer): void {
     const streams = this.owner.fleet?.streams
-    if (streams?.isElsewhere(place.stream) === true) reconnect(this, place, answer)
-    else if (streams === undefined) answer.reply(204, {}, "")
-    else this.owner.fork(streams.conclude(this, place, answer))
+    if (streams === undefined) return answer.reply(204, {}, "")
+    const concluded = Effect.flatMap(streams.whereIs(place.stream), (where) =>
+      where === "Elsewhere"
+        ? Effect.sync(() => reconnect(this, place, answer))
+        : streams.conclude(this, place, answer))
+    this.owner.fork(concluded)
   }
 
   /** Older clients read the data of every event as JSON. */

@@ -36,6 +36,7 @@ export type Operation =
   | { readonly _tag: "Change"; readonly id: string; readonly change: SessionChange }
   | { readonly _tag: "End"; readonly id: string }
   /** Nothing: the result follows all that the primary process has sent before. */
+  | { readonly _tag: "HasGone"; readonly node: number }
   | { readonly _tag: "Flush" }
 
 export type FromWorker =

@@ -251,6 +251,8 @@ class Primary {
       case "End":
         this.records.end(operation.id)
         return this.#inform({ _tag: "Ended", id: operation.id }, done)
+      case "HasGone":
+        return done(!this.workers.has(operation.node))
       case "Flush":
         return done(true)
     }

@@ -66,6 +66,8 @@ const make = (number: number, welcome: Extract<FromPrimary, { readonly _tag: "We
     // The primary process answers fast, and the length keeps long ids out.
     isKnown: (id) => id.length <= 40 && /^[1-9]\d*-[A-Za-z0-9]{22}$/.test(id),
     isServing: (node) => questions.serving().includes(node),
+    hasGone: (node) =>
+      questions.serving().includes(node) ? Effect.succeed(false) : run<boolean>({ _tag: "HasGone", node }),
     create: (record, bounds, client) => run({ _tag: "Create", record, bounds, client }),
     find: (id, principalId) => run<SessionRecord | undefined>({ _tag: "Find", id, principalId }),
     change: (id, change) => run({ _tag: "Change", id, change }),
