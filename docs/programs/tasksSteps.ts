@@ -6,7 +6,6 @@ import * as Tasks from "@skein/tasks/Tasks"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as SqlClient from "effect/sql/SqlClient"
 import { bakeOne } from "./mill.ts"
@@ -15,7 +14,9 @@ export const tries: Array<string> = []
 
 class NoFlour extends Schema.TaggedError<NoFlour>()("NoFlour", { message: Schema.String }) {}
 
-const order = (kilos: number, key: string) =>
+class Refused extends Schema.TaggedError<Refused>()("Refused", { message: Schema.String }) {}
+
+const order = (kilos: number, key: string): Effect.Effect<{ readonly kilos: number }, NoFlour | Refused> =>
   Effect.suspend(() =>
     tries.push(key) < 3 ? Effect.fail(new NoFlour({ message: "The mill is closed" })) : Effect.succeed({ kilos })
   )
@@ -24,8 +25,9 @@ const order = (kilos: number, key: string) =>
 const flour = (kilos: number) =>
   Step.run("flour", {
     success: Schema.Struct({ kilos: Schema.Int }),
-    error: NoFlour, // A `Schema.TaggedError`
-    retry: Schedule.exponential("1 second").pipe(Schedule.upTo({ times: 8 }))
+    error: Schema.Union([NoFlour, Refused]), // Two `Schema.TaggedError`
+    timeout: "30 seconds",
+    retry: { times: 8, while: (error) => error._tag !== "Refused" }
   }, (key) => order(kilos, key))
 // #endregion
 

@@ -275,7 +275,9 @@ it.live("shows a task that waits for other code, and lets it end as it is", () =
       durable: true,
       run: ({ task }) =>
         Effect.gen(function*() {
-          for (const name of names) yield* task.step(name, { success: Schema.String }, () => Effect.succeed(name))
+          for (const name of names) {
+            yield* Effect.orDie(task.step(name, { success: Schema.String }, () => Effect.succeed(name)))
+          }
           yield* task.sleep("rest", "1 hour")
           return { _tag: "Result", result: { content: [] } } as const
         })

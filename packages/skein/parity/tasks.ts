@@ -58,6 +58,7 @@ export const rows: ReadonlyArray<readonly [effect: string, skein: string | { rea
   ["@skein/tasks/TaskError.TooManyEvents", "TaskError.reason"],
   ["@skein/tasks/TaskError.UnknownTask", "TaskError.reason"],
   ["@skein/tasks/TaskError.AlreadyEnded", "TaskError.reason"],
+  ["@skein/tasks/TaskError.StepTimeout", "StepTimeout"],
   ["@skein/tasks/TaskError.EventError", "EventError"],
   ["@skein/tasks/TaskError.EventTimeout", "EventError.reason"],
   ["@skein/tasks/TaskError.InvalidArguments", "TaskError.reason"],

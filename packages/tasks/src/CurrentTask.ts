@@ -8,12 +8,13 @@ import type * as Effect from "effect/Effect"
 import type * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import type { StandardSchemaV1 } from "effect/StandardSchema"
+import type { Retry } from "./internal/base/retry.ts"
 import type { TaskEnd } from "./internal/base/taskEnd.ts"
-import type { EventError, TaskError } from "./TaskError.ts"
+import type { EventError, StepTimeout, TaskError } from "./TaskError.ts"
 import type { NewTask } from "./TaskState.ts"
 
-/** How a step runs and is recorded. */
-export interface StepOptions<A, E> {
+/** How a step runs and is recorded. `Failure` is what a retry may meet: `E`, and `StepTimeout` with a limit. */
+export interface StepOptions<A, E, Failure = E> {
   /**
    * The schema of the recorded value, which is stored as JSON. Default: no value is recorded. It must stay able to
    * decode the values of tasks that exist.
@@ -22,11 +23,19 @@ export interface StepOptions<A, E> {
   /** The schema of the recorded failure. A step without it must not fail. */
   readonly error?: Schema.ConstraintCodec<E, unknown> | undefined
   /**
-   * The schedule of retries after a failure. Default: no retry. Each attempt is recorded with its time, so that the
-   * schedule continues where it was when the task moves to another process. A pause of more than 5 seconds is durable
-   * and takes no memory; a shorter one starts again after a restart. A defect is not retried.
+   * The retries after a failure: growing pauses (`Retry`), which may be for some failures only, or a schedule. Default: no
+   * retry. Each attempt is recorded with its time, so that the retries continue where they were when the task moves to
+   * another process. A pause of more than 5 seconds is durable and takes no memory; a shorter one starts again after a
+   * restart. A defect is not retried.
    */
-  readonly retry?: Schedule.Schedule<unknown, E> | undefined
+  readonly retry?: Schedule.Schedule<unknown, Failure> | Retry<Failure> | undefined
+  /**
+   * How long an attempt may take: without a limit by default. The attempt is interrupted then, after its uninterruptible
+   * parts, and fails with `StepTimeout`, which is retried like any failure and needs no `error` schema. It may have had its
+   * effect. After a restart it begins again, with all of its time. `Infinity`, and anything that is not more than 0, is a
+   * defect, `InvalidOption`.
+   */
+  readonly timeout?: Duration.Input | undefined
   /**
    * Whether the step's writes with the engine's `SqlClient` are committed together with its record: the step then runs
    * exactly once. A failure rolls the writes back. Such a step must be short and do nothing but SQL; on SQLite all
@@ -83,10 +92,10 @@ export class CurrentTask extends Context.Service<CurrentTask, {
   /** `undo` is the compensation of the step. It also runs if the effect has happened and its value cannot be recorded. */
   readonly step: <A, E, R, E2 = never, R2 = never>(
     name: string,
-    options: StepOptions<A, E>,
+    options: StepOptions<A, E, E | StepTimeout>,
     execute: (key: string) => Effect.Effect<A, E, R>,
     undo?: (value: A, reason: UndoReason) => Effect.Effect<unknown, E2, R2>
-  ) => Effect.Effect<A, E, R | R2>
+  ) => Effect.Effect<A, E | StepTimeout, R | R2>
   readonly sleep: (name: string, duration: Duration.Input) => Effect.Effect<void>
   /** `Task.awaitEvent` documents it. */
   readonly awaitEvent: <A = unknown>(name: string, options?: EventOptions<A>) => Effect.Effect<A, EventError>

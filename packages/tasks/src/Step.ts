@@ -29,12 +29,14 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
 import { CurrentTask, type StepOptions, type UndoReason } from "./CurrentTask.ts"
+import type { StepTimeout } from "./TaskError.ts"
 
 export type { StepOptions, UndoReason } from "./CurrentTask.ts"
+export type { Retry } from "./internal/base/retry.ts"
 
 /**
- * Runs a step, or returns its recorded result. Fails with the step's own failure, after the retries of its `retry`
- * schedule. The message of a defect is recorded too, and later runs die with that message.
+ * Runs a step, or returns its recorded result. Fails with the step's own failure, or with `StepTimeout` at its limit, after
+ * the retries of `retry`. The message of a defect is recorded too, and later runs die with that message.
  *
  * Without a `success` schema no value is recorded or returned. A step that can fail needs an `error` schema. A member that
  * is `undefined` is left out of the record, as JSON has no `undefined`. A value that the schema cannot encode, or that the
@@ -42,22 +44,32 @@ export type { StepOptions, UndoReason } from "./CurrentTask.ts"
  * effect has happened.
  *
  * @example
- * const flour = Step.run("flour", { success: Schema.String, error: NoFlour }, (key) => orderFlour(2, key))
+ * const flour = Step.run("flour", {
+ *   success: Schema.String,
+ *   error: Schema.Union([NoFlour, Refused]),
+ *   timeout: "30 seconds",
+ *   retry: { times: 5, while: (error) => error._tag !== "Refused" }
+ * }, (key) => orderFlour(2, key))
  */
-export const run = <A = void, E = never, R = never>(
+export const run = <A = void, E = never, R = never, T extends Duration.Input | undefined = undefined>(
   name: string,
-  options: StepOptions<A, E> & RequiresErrorSchema<E>,
+  options:
+    & StepOptions<A, E, NoInfer<E | TimeoutOf<T>>>
+    & { readonly timeout?: T }
+    & RequiresErrorSchema<E>,
   execute: (key: string) => Effect.Effect<StepValue<NoInfer<A>>, E, R>
-): Effect.Effect<A, E, R | CurrentTask> => {
-  // A value without a schema is dropped, so its type does not matter.
+): Effect.Effect<A, E | TimeoutOf<T>, R | CurrentTask> => {
+  // A value without a schema is dropped, so its type does not matter; a step without a limit does not exceed it.
   const executed = execute as (key: string) => Effect.Effect<A, E, R>
-  const step = Effect.flatMap(CurrentTask, (task) => task.step(name, options, executed))
-  compensated.set(
-    step,
-    (undo: Undo<never>) => Effect.flatMap(CurrentTask, (task) => task.step(name, options, executed, undo as Undo<A>))
-  )
-  return step
+  const given = options as StepOptions<A, E, E | StepTimeout>
+  const step = (undo?: Undo<A>) => Effect.flatMap(CurrentTask, (task) => task.step(name, given, executed, undo))
+  const plain = step()
+  compensated.set(plain, (undo: Undo<never>) => step(undo as Undo<A>))
+  return plain as Effect.Effect<A, E | TimeoutOf<T>, R | CurrentTask>
 }
+
+/** The failure of a step with a limit; `never` for one without. */
+export type TimeoutOf<T> = [T] extends [undefined] ? never : StepTimeout
 
 /** Undoes a step. Its services are those of the effect that `withCompensation` returns. */
 type Undo<A> = (value: A, reason: UndoReason) => Effect.Effect<unknown, unknown, unknown>

@@ -34,6 +34,9 @@ import type * as Tool from "@skein/server/Tool"
 import type * as Duration from "effect/Duration"
 import type { CurrentTask, EventOptions, UndoReason } from "./CurrentTask.ts"
 import type { Child, ForEachOptions, StartOptions, ValueOf } from "./internal/base/child.ts"
+import type { Retry } from "./internal/base/retry.ts"
+
+export type { Retry } from "./internal/base/retry.ts"
 
 /** The context of an async handler of a task. `R` are the services of its layer that `run` provides to effects. */
 export interface TaskContext<R = never> extends HandlerContext<R | CurrentTask> {
@@ -45,7 +48,7 @@ export interface TaskContext<R = never> extends HandlerContext<R | CurrentTask> 
   readonly label: (name: string, value: string) => Promise<void>
   /**
    * Runs a step, or returns its recorded result: see `Step.run`. The name is unique in the task. Rejects with
-   * `VisibleError` or `StepError` if the step throws and its retries are used up.
+   * `VisibleError` or `StepError` if the step throws and no retry is left, and with `StepTimeout` at its `timeout`.
    */
   readonly step: <A>(
     name: string,
@@ -132,7 +135,10 @@ export type Compensation<R> = (context: TaskContext<R>, reason: UndoReason) => u
 export interface RunningStep {
   /** The same in each attempt of this step in this task, and different from all others: for receivers that compare keys. */
   readonly key: string
-  /** Aborts when the process stops and the step has not ended within `shutdownTimeout`, and when the task is cancelled. */
+  /**
+   * Aborts when the process stops and the step has not ended within `shutdownTimeout`, when the task is cancelled, and at the
+   * `timeout` of the step.
+   */
   readonly signal: AbortSignal
 }
 
@@ -147,8 +153,19 @@ export type Sql = <Row extends object = { readonly [column: string]: unknown }>(
 
 /** Options of a step. */
 export interface StepOptions<A, R> {
-  /** Retries after the step has thrown. Without it there are none. */
+  /**
+   * Retries after the step has thrown. Without it there are none. `while` receives the thrown error, or the `StepTimeout`.
+   *
+   * @example
+   * await step("charge", () => charge(order), { retry: { times: 5, while: (error) => !(error instanceof CardRefused) } })
+   */
   readonly retry?: Retry | undefined
+  /**
+   * How long an attempt may take: without a limit by default. Then its `signal` aborts, and the attempt fails with
+   * `StepTimeout`, which is retried like a thrown error: see `Step.run`. A function that ignores the `signal` goes on beside
+   * the next attempt.
+   */
+  readonly timeout?: Duration.Input | undefined
   /**
    * Undoes the step when the task fails or is cancelled. It receives the result of the step as it is stored. It also runs
    * if the step has acted and its result cannot be stored; then it receives that result, and after a restart an excerpt
@@ -157,19 +174,7 @@ export interface StepOptions<A, R> {
   readonly compensate?: ((value: JsonForm<A>, context: TaskContext<R>, reason: UndoReason) => unknown) | undefined
 }
 
-/** How a step is retried. Pauses of more than 5 seconds are durable, and the number of attempts survives a restart. */
-export interface Retry {
-  /** The number of retries, at least 1. */
-  readonly times: number
-  /** The pause before the first retry: 1 second by default. Raise it for services that limit calls. */
-  readonly initialDelay?: Duration.Input | undefined
-  /** The factor from one pause to the next: 2 by default. */
-  readonly factor?: number | undefined
-  /** The longest pause: 1 hour by default. Lower it where people wait for the task. */
-  readonly maxDelay?: Duration.Input | undefined
-}
-
-/** A step has thrown an error that no client may see, and its retries are used up. The message is that of the error. */
+/** A step has thrown an error that no client may see, and no retry is left. The message is that of the error. */
 export class StepError extends Error {
   override readonly name = "StepError"
   /** The name of the step. */

@@ -1,5 +1,5 @@
 /**
- * The errors of the task engine, and of a task that awaits an event. Their `reason` is a tagged error, so that
+ * The errors of the task engine, of a task that awaits an event, and of a step that takes too long. Their `reason` is a tagged error, so that
  * `Effect.catchReason` selects one.
  *
  * @example
@@ -107,6 +107,22 @@ export class TaskError extends Data.TaggedError("TaskError")<{ readonly reason: 
     return this.reason.message
   }
 }
+
+/**
+ * An attempt of a step has exceeded a limit of the step (`Step.run`), and no retry is left.
+ *
+ * @example
+ * const paid = Step.run("charge", { timeout: "30 seconds" }, (key) => charge(key)).pipe(
+ *   Effect.catchTag("StepTimeout", ({ limitMs }) => Effect.succeed(`no answer in ${limitMs} ms`)))
+ */
+export class StepTimeout extends PrintableError.tagged("StepTimeout")<{
+  /** The name of the step. */
+  readonly step: string
+  /** The option that sets the limit. */
+  readonly option: "timeout"
+  /** The limit in milliseconds. */
+  readonly limitMs: number
+}> {}
 
 /** No event came within the `timeout` of `Task.awaitEvent`. */
 export class EventTimeout extends PrintableError.tagged("Timeout") {}

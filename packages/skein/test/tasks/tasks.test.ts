@@ -6,6 +6,7 @@ import {
   memoryTasks,
   sqliteTasks,
   StepError,
+  StepTimeout,
   task,
   TaskError,
   type Tasks,
@@ -239,6 +240,32 @@ describe("skein/tasks", () => {
     expect(textOf(await endOf(shop, "failing"))).toBe("failed: Pay in another way")
     await expect.poll(() => seen).toEqual([true, "pay", "undone"])
     expect(attempts).toBe(3)
+  })
+
+  it("retries the errors that `while` accepts, and aborts a step at its timeout", async () => {
+    const seen: Array<unknown> = []
+    const signals: Array<AbortSignal> = []
+    const paying = task("paying", {}, async (_, { step }) => {
+      const retry = { times: 3, initialDelay: 1, while: (error: unknown) => error instanceof RangeError }
+      const refused = step("refused", () => {
+        seen.push("refused")
+        if (seen.length === 1) throw new RangeError("again")
+        throw new TypeError("never")
+      }, { retry })
+      await refused.catch((error: unknown) => seen.push(error instanceof StepError && error.message))
+      const hangs = step("hangs", ({ signal }) => {
+        signals.push(signal)
+        return new Promise<void>(() => {})
+      }, { timeout: 5, retry: { times: 1, initialDelay: 1, while: (error) => error instanceof StepTimeout } })
+      await hangs.catch((error: unknown) => seen.push(error instanceof StepTimeout && [error.step, error.limitMs]))
+      const wrong = step("wrong", () => {}, { timeout: Infinity })
+      await wrong.catch((error: unknown) => seen.push(error instanceof TaskError && error.reason._tag))
+    })
+    const shop = tasks(memory(), [paying])
+    await listen(shop)
+    await endOf(shop, "paying")
+    expect(seen).toEqual(["refused", "refused", "never", ["hangs", 5], "InvalidOption"])
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true])
   })
 
   it("prepares a call before its task, and passes what JSON makes of it", () => {

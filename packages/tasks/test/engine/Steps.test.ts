@@ -4,6 +4,7 @@ import { McpRequest } from "@skein/runtime/RequestContext"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
+import type { StepTimeout } from "@skein/tasks/TaskError"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
@@ -24,6 +25,16 @@ it("the types require schemas for the value and the failure of a step", () => {
   const forgotten = Step.run("a", {}, () => five)
   const remembered = Step.run("a", { success: Schema.Finite }, () => five)
   const failing = Step.run("a", { error: Broken }, () => broken)
+  const retry = { times: 1, while: (error: Broken) => error.code === 1 }
+  const limited = Step.run("a", { timeout: "1 second" }, () => five)
+  const both = Step.run("a", {
+    error: Broken,
+    timeout: 1000,
+    retry: { times: 1, while: (error) => error._tag === "StepTimeout" || error.code === 1 }
+  }, () => broken)
+  expectTypeOf<Effect.Error<typeof limited>>().toEqualTypeOf<StepTimeout>()
+  expectTypeOf<Effect.Error<typeof both>>().toEqualTypeOf<Broken | StepTimeout>()
+  expectTypeOf(Step.run("a", { error: Broken, retry }, () => broken)).toEqualTypeOf(failing)
   expectTypeOf<Effect.Success<typeof forgotten>>().toEqualTypeOf<void>()
   expectTypeOf<Effect.Success<typeof remembered>>().toEqualTypeOf<number>()
   expectTypeOf<Effect.Error<typeof failing>>().toEqualTypeOf<Broken>()

@@ -31,7 +31,8 @@ export interface TaskContext extends HandlerContext {
   /**
    * Runs a step, or returns its recorded result. The name is unique in the task: in a loop, each iteration needs its own. The
    * step runs at least once: give its `key` to services that compare such keys. It must not contain another step, a sleep, a
-   * compensation or a question. Rejects with `VisibleError` or `StepError` if it throws and its retries are used up.
+   * compensation or a question. Rejects with `VisibleError` or `StepError` if it throws and no retry is left, and with
+   * `StepTimeout` at its `timeout`.
    *
    * @example
    * const payment = await step("charge", ({ key }) => charge(cents, key), { retry: { times: 5 } })
@@ -185,14 +186,23 @@ export type Compensation = (context: TaskContext, reason: UndoReason) => Awaitab
 export interface RunningStep {
   /** The same in each attempt of this step in this task, and different from all others. */
   readonly key: string
-  /** Aborts when the process stops and the step has not ended within `shutdownTimeout`, and when the task is cancelled. */
+  /**
+   * Aborts when the process stops and the step has not ended within `shutdownTimeout`, when the task is cancelled, and at the
+   * `timeout` of the step.
+   */
   readonly signal: AbortSignal
 }
 
 /** Options of a step. */
 export interface StepOptions<A> {
-  /** Retries after the step has thrown. Without it there are none. */
+  /** Retries after the step has thrown. Without it there are none. `while` receives the thrown error, or the `StepTimeout`. */
   readonly retry?: StepRetry | undefined
+  /**
+   * How long an attempt may take: without a limit by default. Then its `signal` aborts, and the attempt fails with
+   * `StepTimeout`, which is retried like a thrown error. A function that ignores the `signal` goes on beside the next attempt.
+   * `Infinity`, and anything that is not more than 0, rejects with a `TaskError`, `InvalidOption`.
+   */
+  readonly timeout?: Duration | undefined
   /**
    * Undoes the step when the task fails or is cancelled. It receives the result of the step as it is stored. It also runs if
    * the step has acted and its result cannot be stored; after a restart it then receives an excerpt of it.
@@ -204,7 +214,7 @@ export interface StepOptions<A> {
 
 /** How a step is retried. Pauses of more than 5 seconds are durable, and the number of attempts survives a restart. */
 export interface StepRetry {
-  /** The number of retries, at least 1. */
+  /** The number of retries: a whole number, or `Infinity`. */
   readonly times: number
   /** The pause before the first retry: 1 second by default. */
   readonly initialDelay?: Duration | undefined
@@ -212,6 +222,14 @@ export interface StepRetry {
   readonly factor?: number | undefined
   /** The longest pause: 1 hour by default. */
   readonly maxDelay?: Duration | undefined
+  /**
+   * Whether an error is retried. Default: each one is. Otherwise the step fails at once. The decision is recorded with the
+   * error: later runs do not ask again.
+   *
+   * @example
+   * const payment = await step("charge", charge, { retry: { times: 5, while: (error) => !(error instanceof CardRefused) } })
+   */
+  readonly while?: ((error: unknown) => boolean) | undefined
 }
 
 /** A value in a statement. */

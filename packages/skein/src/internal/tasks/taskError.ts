@@ -86,7 +86,7 @@ export interface EventErrorClass {
 
 export const EventError: EventErrorClass = Core.EventError as never
 
-/** A step has thrown an error that no client may see, and its retries are used up. The message is that of the error. */
+/** A step has thrown an error that no client may see, and no retry is left. The message is that of the error. */
 export interface StepError extends Error {
   readonly name: "StepError"
   /** The name of the step. */
@@ -99,3 +99,21 @@ export interface StepErrorClass {
 }
 
 export const StepError: StepErrorClass = Context.StepError as never
+
+/** An attempt of a step has exceeded a limit of the step, and no retry is left. */
+export interface StepTimeout extends Error {
+  readonly _tag: "StepTimeout"
+  /** The name of the step. */
+  readonly step: string
+  /** The option that sets the limit. */
+  readonly option: "timeout"
+  /** The limit in milliseconds. */
+  readonly limitMs: number
+}
+
+/** The class of `StepTimeout`, for `instanceof`. */
+export interface StepTimeoutClass {
+  readonly [Symbol.hasInstance]: (value: unknown) => value is StepTimeout
+}
+
+export const StepTimeout: StepTimeoutClass = Core.StepTimeout as never

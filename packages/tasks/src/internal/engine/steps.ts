@@ -6,40 +6,41 @@ import { monotonicMillis } from "@skein/runtime/RequestRunner"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
-import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import * as Tracer from "effect/Tracer"
 import type { StepOptions } from "../../CurrentTask.ts"
+import { StepTimeout } from "../../TaskError.ts"
 import { excerptOf } from "../base/excerpt.ts"
 import { messageOf } from "../base/text.ts"
-import { awaitStore, fingerprint, maxMemoryPauseMs } from "./engineContext.ts"
+import { awaitStore, fingerprint } from "./engineContext.ts"
 import type { LogEntry } from "../store/store.ts"
 import { claimName, CurrentStep, misplacedInStep } from "./placement.ts"
+import { type AttemptResult, retriesOf, withRetries } from "./retries.ts"
 import { type Executed, type Restore, type Run } from "./run.ts"
-import { hasFired, sleepUntil } from "./sleep.ts"
+import { awaitEnd, limitsOf, timeoutOf, withLimits } from "./stepLimits.ts"
 
 /** The end of an attempt, as it is recorded. */
 type RecordedExit =
   /** A value. */
   | { readonly v: unknown }
-  /** A failure, and its time in milliseconds of Unix time. */
-  | { readonly e: unknown; readonly at: number }
+  /** A failure, and its time in milliseconds of Unix time. `f`: it is not retried. */
+  | { readonly e: unknown; readonly at: number; readonly f?: true | undefined }
+  /** A limit that was exceeded, with the same. Earlier versions read it as a defect. */
+  | {
+    readonly d: string
+    readonly t: readonly [option: StepTimeout["option"], limitMs: number]
+    readonly at: number
+    readonly f?: true | undefined
+  }
   /**
    * The message of a defect. `r` is an excerpt of the value of a step that has had its effect and whose value could not be
    * recorded, for its compensation.
    */
   | { readonly d: string; readonly r?: unknown }
-
-/** The decoded end of an attempt; a defect dies instead. */
-type AttemptResult<A, E> =
-  | { readonly _tag: "Value"; readonly value: A }
-  | { readonly _tag: "Failure"; readonly error: E; readonly at: number }
 
 type Codec<A, E> = ReturnType<typeof codecOf<A, E>>
 
@@ -58,7 +59,12 @@ interface Happened {
   value?: { readonly of: unknown } | undefined
 }
 
-const codecOf = <A, E>(now: Effect.Effect<number>, name: string, { error, success }: StepOptions<A, E>) => {
+const codecOf = <A, E>(
+  now: Effect.Effect<number>,
+  name: string,
+  { error, success }: Pick<StepOptions<A, E>, "error" | "success">,
+  isRetried: (error: E | StepTimeout) => boolean
+) => {
   const values = success && Schema.toCodecJson(success)
   const errors = error && Schema.toCodecJson(error)
   const write = <T>(codec: Schema.ConstraintCodec<T, unknown> | undefined, value: T, kind: string) => {
@@ -72,8 +78,16 @@ const codecOf = <A, E>(now: Effect.Effect<number>, name: string, { error, succes
     if (Result.isSuccess(value)) return Effect.succeed(value.success)
     return Effect.die(new Error(`step "${name}": its schema cannot decode the recorded result: ${value.failure}`))
   }
+  /** Decides whether a failure is retried, and records that. */
+  const decided = (error: E | StepTimeout, recorded: Extract<RecordedExit, { readonly at: number }>): RecordedExit => {
+    try {
+      return isRetried(error) ? recorded : { ...recorded, f: true }
+    } catch (thrown) {
+      return { d: `step "${name}": \`while\` of its \`retry\` has failed: ${messageOf(thrown)}` }
+    }
+  }
   return {
-    encode: (exit: Exit.Exit<A, E>) =>
+    encode: (exit: Exit.Exit<A, E | StepTimeout>) =>
       Effect.map(now, (at): RecordedExit => {
         if (Exit.isSuccess(exit)) {
           const v = write(values, exit.value, "value")
@@ -84,19 +98,32 @@ const codecOf = <A, E>(now: Effect.Effect<number>, name: string, { error, succes
         if (Cause.hasInterruptsOnly(exit.cause)) return { d: `step "${name}" interrupted itself` }
         const failure = exit.cause.reasons.find(Cause.isFailReason)
         if (failure === undefined || Cause.hasDies(exit.cause)) return { d: messageOf(Cause.squash(exit.cause)) }
+        if (failure.error instanceof StepTimeout && failure.error.step === name) {
+          const { limitMs, message, option } = failure.error
+          return decided(failure.error, { d: message, t: [option, limitMs], at })
+        }
         if (errors === undefined) {
           return { d: `step "${name}" failed, and has no \`error\` schema: ${messageOf(Cause.squash(exit.cause))}` }
         }
-        const e = write(errors, failure.error, "failure")
-        return Result.isSuccess(e) ? { e: e.success, at } : { d: e.failure }
+        const error = failure.error as E
+        const e = write(errors, error, "failure")
+        return Result.isSuccess(e) ? decided(error, { e: e.success, at }) : { d: e.failure }
       }),
-    decode: (recorded: RecordedExit): Effect.Effect<AttemptResult<A, E>> => {
+    decode: (recorded: RecordedExit): Effect.Effect<AttemptResult<A, E | StepTimeout>> => {
       if ("v" in recorded) return Effect.map(read(values, recorded.v), (value) => ({ _tag: "Value", value }))
+      if ("t" in recorded) return Effect.succeed(failed(timeoutOf(name, ...recorded.t), recorded))
       if ("d" in recorded) return Effect.die(new Error(recorded.d))
-      return Effect.map(read(errors, recorded.e), (error) => ({ _tag: "Failure", error, at: recorded.at }))
+      return Effect.map(read(errors, recorded.e), (error) => failed(error, recorded))
     }
   }
 }
+
+const failed = <E>(error: E, { at, f }: Extract<RecordedExit, { readonly at: number }>): AttemptResult<never, E> => ({
+  _tag: "Failure",
+  error,
+  at,
+  isFinal: f === true
+})
 
 const unrecordedOf = ({ reasons }: Cause.Cause<unknown>): UnrecordedValue | undefined => {
   for (const reason of reasons) {
@@ -112,22 +139,26 @@ const unrecordedOf = ({ reasons }: Cause.Cause<unknown>): UnrecordedValue | unde
 export const step = <A, E, R, R2 = never>(
   run: Run,
   name: string,
-  options: StepOptions<A, E>,
+  options: StepOptions<A, E, E | StepTimeout>,
   execute: (key: string) => Effect.Effect<A, E, R>,
   compensate?: (value: A) => Effect.Effect<void, never, R2>
-): Effect.Effect<A, E, R | R2> =>
+): Effect.Effect<A, E | StepTimeout, R | R2> =>
   Effect.withFiber((fiber) => {
     const problem = misplacedInStep(fiber, `step "${name}"`) ?? claimName(run, "step", name)
     if (problem !== undefined) return problem
-    const codec = codecOf(run.now, name, options)
+    const checked = Result.all([limitsOf(name, options), retriesOf(name, options.retry)])
+    if (Result.isFailure(checked)) return Effect.die(checked.failure)
+    const [limits, { isRetried, schedule }] = checked.success
+    const codec = codecOf(run.now, name, options, isRetried)
+    const limited = limits === undefined ? execute : (key: string) => withLimits(name, limits, execute(key))
     const happened: Happened = {}
     // A step without a value, which nothing undoes: see `Run.startNew`.
     const isNeeded = options.success !== undefined || compensate !== undefined
     const attempt = (number: number) =>
-      attemptStep(run, name, number, options, codec, execute, happened, isNeeded || number > 1 ? undefined : noValue)
-    const result = options.retry === undefined
+      attemptStep(run, name, number, options, codec, limited, happened, isNeeded || number > 1 ? undefined : noValue)
+    const result = schedule === undefined
       ? Effect.flatMap(attempt(1), toEffect)
-      : withRetries(run, name, options.retry, attempt)
+      : withRetries(run, name, schedule, attempt)
     if (compensate === undefined) return result
     return Effect.uninterruptibleMask((restore) =>
       Effect.onExit(restore(result), (exit): Effect.Effect<void, never, R2> => {
@@ -160,14 +191,13 @@ const attemptStep = <A, E, R>(
   run: Run,
   name: string,
   attempt: number,
-  options: StepOptions<A, E>,
+  { transactional = false }: Pick<StepOptions<A, E>, "transactional">,
   codec: Codec<A, E>,
-  execute: (key: string) => Effect.Effect<A, E, R>,
+  execute: (key: string) => Effect.Effect<A, E | StepTimeout, R>,
   happened: Happened,
-  passed?: Effect.Effect<AttemptResult<A, E>>
-): Effect.Effect<AttemptResult<A, E>, never, R> => {
+  passed?: Effect.Effect<AttemptResult<A, E | StepTimeout>>
+): Effect.Effect<AttemptResult<A, E | StepTimeout>, never, R> => {
   const { engine: { store }, task } = run
-  const { transactional = false } = options
   const associatedData = associatedDataOf(task.id, { attempt, name })
   /** The cause of a defect in this process. */
   let defect: Cause.Cause<never> | undefined
@@ -262,50 +292,7 @@ const exitOf = <A, E, R>(
       run.executingSteps.delete(fiber)
       run.engine.noteStepEnd(run.task.tool, name)
     })
-    return Effect.catchCause(
-      restore(Fiber.await(fiber)),
-      (cause) =>
-        Effect.flatMap(
-          Effect.andThen(Fiber.interrupt(fiber), Fiber.await(fiber)),
-          (exit) =>
-            Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? Effect.failCause(cause) : Effect.succeed(exit)
-        )
-    )
-  })
-
-/**
- * Retries by a schedule. The schedule receives the recorded time of each failure, so that it continues where it was
- * after a restart.
- */
-const withRetries = <A, E, R>(
-  run: Run,
-  name: string,
-  schedule: Schedule.Schedule<unknown, E>,
-  attempt: (number: number) => Effect.Effect<AttemptResult<A, E>, never, R>
-): Effect.Effect<A, E, R> =>
-  Effect.flatMap(Schedule.toStep(schedule), (next) => {
-    const from = (number: number): Effect.Effect<A, E, R> =>
-      Effect.flatMap(attempt(number), (result) => {
-        if (result._tag === "Value") return Effect.succeed(result.value)
-        return Effect.matchCauseEffect(next(result.at, result.error), {
-          onFailure: () => Effect.fail(result.error),
-          onSuccess: ([, pause]) => {
-            const at = result.at + Math.ceil(Duration.toMillis(pause))
-            return Effect.andThen(pauseUntil(run, `retry/${name}/${number}/${at}`, at), from(number + 1))
-          }
-        })
-      })
-    return from(1)
-  })
-
-const pauseUntil = (run: Run, name: string, at: number): Effect.Effect<void> =>
-  Effect.flatMap(run.now, (now) => {
-    const remaining = at - now
-    if (hasFired(run, name)) return sleepUntil(run, name, 0)
-    if (remaining <= 0) return Effect.void
-    return remaining <= maxMemoryPauseMs || run.undoReason !== undefined
-      ? run.preventSuspension(Effect.sleep(remaining))
-      : sleepUntil(run, name, at)
+    return awaitEnd(fiber, restore)
   })
 
 /**

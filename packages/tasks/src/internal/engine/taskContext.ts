@@ -7,10 +7,8 @@ import type { HandlerContext } from "@skein/server/HandlerContext"
 import { VisibleError } from "@skein/server/HandlerError"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { SqlClient } from "effect/sql/SqlClient"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
@@ -20,8 +18,8 @@ import type { ForEachOptions } from "../base/child.ts"
 import * as childTasks from "./childTasks.ts"
 import type { Definition } from "./definitionCodec.ts"
 import { isLostTransaction, UnrecordedValue } from "./steps.ts"
+import { StepTimeout } from "../../TaskError.ts"
 import {
-  type Retry,
   type RunningStep,
   type Sql,
   type SqlValue,
@@ -156,15 +154,19 @@ const recordedStep = <A, R>(
   task: CurrentTask["Service"],
   name: string,
   attempt: (key: string) => Effect.Effect<A, unknown>,
-  { compensate, retry }: StepOptions<A, R> = {},
+  { compensate, retry, timeout }: StepOptions<A, R> = {},
   transactional = false
-): Effect.Effect<JsonForm.JsonForm<A>, VisibleError | StepError, R> => {
+): Effect.Effect<JsonForm.JsonForm<A>, VisibleError | StepError | StepTimeout, R> => {
   /** The error that the step has thrown in this process. */
   let cause: unknown
-  const options: EffectStepOptions<ReadonlyArray<unknown>, Thrown> = {
+  const isRetried = retry?.while
+  const options: EffectStepOptions<ReadonlyArray<unknown>, Thrown, Thrown | StepTimeout> = {
     success: Recorded,
     error: Thrown,
-    retry: retry === undefined ? undefined : scheduleOf(retry),
+    retry: isRetried === undefined
+      ? retry
+      : { ...retry!, while: (error) => isRetried(error instanceof StepTimeout ? error : cause) },
+    timeout,
     transactional
   }
   const attempted = (key: string): Effect.Effect<A, Thrown> =>
@@ -185,8 +187,11 @@ const recordedStep = <A, R>(
   })
   return Effect.mapBoth(task.step(name, options, executed, undo), {
     onSuccess: ([value]) => value as JsonForm.JsonForm<A>,
-    onFailure: ({ isVisible, message }) =>
-      isVisible ? new VisibleError(message, { cause }) : new StepError(name, message, { cause })
+    onFailure: (error) => {
+      if (error instanceof StepTimeout) return error
+      const { isVisible, message } = error
+      return isVisible ? new VisibleError(message, { cause }) : new StepError(name, message, { cause })
+    }
   })
 }
 
@@ -198,14 +203,6 @@ const toRecord = (name: string, value: unknown): Effect.Effect<ReadonlyArray<unk
     : Effect.die(
       new UnrecordedValue(`the step ${JSON.stringify(name)} has no result to record: ${form.failure}`, [value])
     )
-}
-
-const scheduleOf = ({ initialDelay = "1 second", factor = 2, maxDelay = "1 hour", times }: Retry) => {
-  const longest = Duration.fromInputUnsafe(maxDelay)
-  return Schedule.exponential(initialDelay, factor).pipe(
-    Schedule.modifyDelay(({ duration }) => Effect.succeed(Duration.min(duration, longest))),
-    Schedule.upTo({ times })
-  )
 }
 
 /** Converts an async handler of a task. */

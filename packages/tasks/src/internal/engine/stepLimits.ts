@@ -1,0 +1,83 @@
+/**
+ * The limits of an attempt of a step: the time that it may take.
+ */
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import type { StepOptions } from "../../CurrentTask.ts"
+import { StepTimeout, type TaskError } from "../../TaskError.ts"
+import { invalidOption } from "../store/database.ts"
+import { CurrentRun } from "./engineContext.ts"
+import type { Restore } from "./run.ts"
+
+/** The limits of a step, in milliseconds. */
+export interface Limits {
+  readonly timeout: number
+}
+
+/** The failure of an attempt that has exceeded a limit. */
+export const timeoutOf = (step: string, option: StepTimeout["option"], limitMs: number): StepTimeout =>
+  new StepTimeout({ message: `step "${step}" did not end within its timeout of ${limitMs} ms`, step, option, limitMs })
+
+/** The milliseconds of a limit. */
+const millisOf = (step: string, option: keyof Limits, input: Duration.Input): Result.Result<number, TaskError> => {
+  const milliseconds = Option.match(Duration.fromInput(input), { onNone: () => NaN, onSome: Duration.toMillis })
+  return milliseconds > 0 && milliseconds < Infinity
+    ? Result.succeed(Math.ceil(milliseconds))
+    : Result.fail(
+      invalidOption(`${option} of step "${step}" is ${String(input)}: it must be finite, and more than 0`)
+    )
+}
+
+/** The limits of a step; `undefined` without any. Fails with `InvalidOption`. */
+export const limitsOf = (
+  step: string,
+  { timeout }: Pick<StepOptions<unknown, unknown>, "timeout">
+): Result.Result<Limits | undefined, TaskError> =>
+  timeout === undefined
+    ? Result.succeed(undefined)
+    : Result.map(millisOf(step, "timeout", timeout), (timeout) => ({ timeout }))
+
+/**
+ * The exit of a fiber. An interruption from outside, or the failure of `limit`, interrupts it, unless it comes to its end
+ * nevertheless.
+ */
+export const awaitEnd = <A, E, E2 = never>(
+  fiber: Fiber.Fiber<A, E>,
+  restore: Restore,
+  limit?: Effect.Effect<never, E2>
+): Effect.Effect<Exit.Exit<A, E>, E2> =>
+  Effect.catchCause(
+    restore(limit === undefined ? Fiber.await(fiber) : Effect.raceFirst(Fiber.await(fiber), limit)),
+    (cause) =>
+      Effect.flatMap(
+        Effect.andThen(Fiber.interrupt(fiber), Fiber.await(fiber)),
+        (exit) =>
+          Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? Effect.failCause(cause) : Effect.succeed(exit)
+      )
+  )
+
+/** The name of the run in whose name limits sleep: a test must not skip to the end of a step that waits for something else. */
+const ofLimits = "limits"
+
+/** Interrupts an attempt that exceeds a limit, and fails with `StepTimeout`. */
+export const withLimits = <A, E, R>(
+  step: string,
+  { timeout }: Limits,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | StepTimeout, R> => {
+  const exceeded = Effect.andThen(
+    Effect.provideService(Effect.sleep(timeout), CurrentRun, ofLimits),
+    Effect.fail(timeoutOf(step, "timeout", timeout))
+  )
+  return Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(
+      Effect.forkChild(restore(effect), { startImmediately: true }),
+      (fiber) => Effect.flatten(awaitEnd(fiber, restore, exceeded))
+    )
+  )
+}
