@@ -13,7 +13,10 @@ import type { Progress } from "@skein/runtime/RequestContext"
  */
 export type Owner = string | null
 
-/** The limits on numbers of tasks. A number that is `undefined` sets no limit. */
+/**
+ * The limits on numbers of tasks. A number that is `undefined` sets no limit. On PostgreSQL, tasks that are submitted at the same
+ * moment can exceed a limit of 1,000 or more by their number.
+ */
 export interface CountLimits {
   /** The number of tasks that have not ended. */
   readonly live?: number | undefined

@@ -103,7 +103,7 @@ describe.skipIf(server === undefined)("PostgreSQL · lost connections", () => {
   for (
     const [what, like] of [
       ["its question is kept", /^INSERT INTO skein_task_questions/],
-      ["it ends", /INSERT INTO skein_task_counts/]
+      ["it ends", /skein_task_count\(/]
     ] as const
   ) {
     it.live(

@@ -96,7 +96,7 @@ export const fresh = (backend: Backend): Effect.Effect<Opened, unknown, Scope.Sc
     ? Effect.flatten(backend.database)
     : Effect.promise(() => used ??= sharedPostgres().then((server) => server.createDatabase())).pipe(
       Effect.flatMap(postgresAt),
-      Effect.tap(({ sql }) => sql.unsafe(`TRUNCATE ${tables.join()}`))
+      Effect.tap(({ sql }) => sql.unsafe(`TRUNCATE ${tables.join()}, skein_task_counters`))
     )
 
 /** Runs the same tests for these stores. Skips PostgreSQL if it cannot run, which fails with `CI`. */
@@ -159,8 +159,25 @@ export interface Count {
   readonly retained: number
 }
 
+/** The counters as PostgreSQL and SQLite store them. */
+export const storedCounters = ({ sql }: Opened): Effect.Effect<ReadonlyArray<Count>, unknown> =>
+  Effect.map(
+    sql.unsafe<Count>(
+      sql.onDialectOrElse({
+        pg: () =>
+          `SELECT kind, name, SUM(live) AS live, SUM(retained) AS retained FROM (
+             SELECT kind, name, live, retained FROM skein_task_counts
+             UNION ALL SELECT kind, name, live, retained FROM skein_task_counters
+           ) AS parts GROUP BY kind, name ORDER BY kind, name`,
+        orElse: () => "SELECT kind, name, live, retained FROM skein_task_counts ORDER BY kind, name"
+      })
+    ),
+    (rows) => rows.map((row) => ({ ...row, live: Number(row.live), retained: Number(row.retained) }))
+  )
+
 /** The stored counters, and the counters as computed from the rows. */
-export const counters = ({ sql }: Opened) => {
+export const counters = (opened: Opened) => {
+  const { sql } = opened
   const numbers = (rows: ReadonlyArray<object>) =>
     (rows as ReadonlyArray<Count>).map(({ kind, live, name, retained }) =>
       `${kind} ${name} ${Number(live)} ${Number(retained)}`
@@ -170,7 +187,10 @@ export const counters = ({ sql }: Opened) => {
        SUM(CASE WHEN status IN ('working', 'input_required') THEN 1 ELSE 0 END) AS live
      FROM skein_tasks GROUP BY ${name === "''" ? "1" : name} HAVING COUNT(*) > 0`
   return Effect.all({
-    kept: Effect.map(sql.unsafe("SELECT * FROM skein_task_counts WHERE retained <> 0 OR live <> 0"), numbers),
+    kept: Effect.map(
+      storedCounters(opened),
+      (rows) => numbers(rows.filter(({ live, retained }) => retained !== 0 || live !== 0))
+    ),
     counted: Effect.map(
       sql.unsafe([counted(0, "''"), counted(1, "tool"), counted(2, "counter")].join(" UNION ALL ")),
       numbers

@@ -162,3 +162,7 @@ const hasLostRollback = (cause: Cause.Cause<unknown>): boolean =>
   cause.reasons.some((reason) =>
     reason._tag === "Die" && isSqlError(reason.defect) && reason.defect.reason._tag === "ConnectionError"
   )
+
+/** Runs statements without parameters, one after the other. */
+export const runAll = (database: Database, statements: ReadonlyArray<string>): Effect.Effect<void, TaskError> =>
+  Effect.forEach(statements, (statement) => database.prepare(statement)(), { discard: true })

@@ -10,6 +10,7 @@ import type { TaskError } from "../../TaskError.ts"
 import { linkChild, noteChildEnd, parentOf } from "./children.ts"
 import type { ChildLink } from "./childStore.ts"
 import type { LabelStore, Store, TaskEnd } from "./store.ts"
+import { countEnd, countNew } from "./counters.ts"
 import * as quotas from "./quotas.ts"
 import { isDivisionByZero, maxNameChars, maxTime, type Row, textOf, toStoredMillis } from "./database.ts"
 import { associatedData, counterOf, errorKinds, isLive, live, ownerToRow, queued, type StoreContext } from "./rows.ts"
@@ -75,21 +76,22 @@ export const make = (
     CAST(? AS TEXT), CAST(? AS TEXT)`
   const ignoreTaken = "ON CONFLICT (owner, tool, submission_key) WHERE submission_key IS NOT NULL DO NOTHING"
   // PostgreSQL creates, queues, counts and announces a task in one statement. A division by zero rolls it back.
-  const hasRoom = `NOT ${quotas.limitReached("bound")}`
+  const hasRoom = `NOT ${quotas.limitReached(isPostgres)}`
   const createOf = (linked: string, source: string) =>
     database.prepare(
       `WITH bound (kind, name, live, retained) AS (${quotas.bounds}), ${linked}
-     created AS (INSERT INTO skein_tasks (${taskColumns}) SELECT ${taskValues} ${source} RETURNING id, pool, tool),
+     created AS (INSERT INTO skein_tasks (${taskColumns}) SELECT ${taskValues} ${source}
+       RETURNING id, pool, tool, counter),
      queued AS (
        INSERT INTO skein_task_queue (${queueColumns}) 
        SELECT id, pool, created.tool, ${queuedValues}
        FROM created LEFT JOIN skein_task_tools AS gates ON gates.tool = created.tool
        RETURNING pool, state, gate
      ),
-     counted AS (${quotas.countNew})
+     counted AS (${countNew})
      SELECT 1 / (CASE WHEN counted.live > bound.live OR counted.retained > bound.retained THEN 0 ELSE 1 END) AS fits,
        (${signals.announceQueued}) AS announced, (SELECT state FROM queued) AS state
-     FROM counted JOIN bound ON bound.kind = counted.kind`
+     FROM created LEFT JOIN counted ON TRUE LEFT JOIN bound ON bound.kind = counted.kind`
     )
   const createTask = createOf("", `WHERE ${hasRoom} ${ignoreTaken}`)
   const createChild = createOf(`linked AS (${linkChild(isPostgres, hasRoom)}),`, "FROM linked")
@@ -108,24 +110,25 @@ export const make = (
        version = version + 1, updated_at = ${database.greatest}(updated_at, ?)
      WHERE id = ? AND ${live} ${condition} RETURNING id, tool, counter, pool, created_at, status, is_error, updated_at,
        (${parentOf("skein_tasks.id")}) AS parent`
-  // On SQLite, triggers change the children, the queue and the counters.
+  // The values of a row are computed in their order. On SQLite, triggers change the children, the queue and the counters.
+  const countedLast = "(SELECT COUNT(*) FROM counted)"
   const finishTask = (condition: string) =>
     changes.prepare(
       endTask(condition),
-      `, ${noteChildEnd}, counted AS (${quotas.countEnd}),
-       dequeued AS (DELETE FROM skein_task_queue USING changed WHERE task_id = changed.id)`,
-      `, (${signals.sendSignalled("parent_signalled")})`
+      `, ${noteChildEnd}, counted AS (${countEnd}),
+       dequeued AS (DELETE FROM skein_task_queue USING changed WHERE task_id = changed.id RETURNING task_id)`,
+      `, (${signals.sendSignalled("parent_signalled")}), (SELECT task_id FROM dequeued), ${countedLast}`
     )
   const finishAnyhow = finishTask("")
   const finishAt = finishTask(`AND ${endsAt("skein_tasks.id")}`)
   const cancelTask = changes.prepare(
     endTask(""),
-    `, ${noteChildEnd}, counted AS (${quotas.countEnd}),
+    `, ${noteChildEnd}, counted AS (${countEnd}),
      signalled AS (
        UPDATE skein_task_queue SET ${recordCancellation("?")} FROM changed WHERE task_id = changed.id
        RETURNING task_id, state, skein_task_queue.pool, gate
      )`,
-    `, (${signals.sendSignalled("parent_signalled")}), (${signals.sendSignalled()})`
+    `, (${signals.sendSignalled("parent_signalled")}), (${signals.sendSignalled()}), ${countedLast}`
   )
   const deleteTasks = changes.prepareMany(
     `DELETE FROM skein_tasks WHERE id IN (${

@@ -4,7 +4,8 @@
  */
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
-import { type Database, maxTime, type Row, storeError, storeFailure } from "./database.ts"
+import { createCounters } from "./counters.ts"
+import { type Database, maxTime, type Row, runAll, storeError, storeFailure } from "./database.ts"
 
 /** An index: `CREATE <kind> <name> ON <target>`. */
 interface Index {
@@ -17,9 +18,6 @@ interface Index {
 type Migration = ((database: Database) => Effect.Effect<void, TaskError>) | Index
 
 const isIndex = (migration: Migration | undefined): migration is Index => typeof migration === "object"
-
-const runAll = (database: Database, statements: ReadonlyArray<string>): Effect.Effect<void, TaskError> =>
-  Effect.forEach(statements, (statement) => database.prepare(statement)(), { discard: true })
 
 /** The type of ids. They are compared by their bytes, whatever the locale of the database. */
 const idType = (isPostgres: boolean): string => isPostgres ? `TEXT COLLATE "C"` : "TEXT"
@@ -71,7 +69,8 @@ const createTables = (database: Database) => {
       answer TEXT,
       PRIMARY KEY (task_id, name)
     )`,
-    // `kind`: 0 all tasks, 1 of a tool, 2 of an owner, or of a client without one: the `counter` of their tasks.
+    // `kind`: 0 all tasks, 1 of a tool, 2 of an owner, or of a client without one: the `counter` of their tasks. On PostgreSQL
+    // it has what programs count that do not know skein_task_counters.
     `CREATE TABLE IF NOT EXISTS skein_task_counts (
       kind SMALLINT NOT NULL,
       name TEXT NOT NULL,
@@ -284,7 +283,8 @@ const migrations: ReadonlyArray<Migration> = [
   submissionKeys,
   createEvents,
   createNotes,
-  createChildren
+  createChildren,
+  createCounters
 ]
 
 /** The keys of PostgreSQL advisory locks: "skein" as a number, and two more. `SqlTokenStore` has the number between. */

@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect"
 import { LimitExceeded, TaskError } from "../../TaskError.ts"
 import type { TaskLimits } from "../../TaskState.ts"
+import * as counters from "./counters.ts"
 import { type Database, numberOf } from "./database.ts"
 import { clientPrefix } from "./rows.ts"
 import { unescape } from "./storedText.ts"
@@ -37,29 +38,16 @@ export const bounds = `VALUES
   (1, CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT)),
   (2, CAST(? AS TEXT), CAST(? AS BIGINT), CAST(? AS BIGINT))`
 
-/** The condition that one of the limits in a table of `bounds` is reached. */
-export const limitReached = (bound: string): string =>
+/** The condition that one of the limits in the table `bound` of `bounds` is reached. */
+export const limitReached = (isPostgres: boolean): string =>
   `EXISTS (
-    SELECT 1 FROM ${bound} AS bound
-    LEFT JOIN skein_task_counts AS counted ON counted.kind = bound.kind AND counted.name = bound.name
+    SELECT 1 FROM bound ${
+    isPostgres
+      ? `CROSS JOIN LATERAL ${counters.counterOf("bound.kind", "bound.name")} AS counted`
+      : "LEFT JOIN skein_task_counts AS counted ON counted.kind = bound.kind AND counted.name = bound.name"
+  }
     WHERE COALESCE(counted.live, 0) >= bound.live OR COALESCE(counted.retained, 0) >= bound.retained
   )`
-
-const addToCounts = `ON CONFLICT (kind, name) DO UPDATE SET
-  live = skein_task_counts.live + excluded.live, retained = skein_task_counts.retained + excluded.retained`
-
-/**
- * Counts the end of the task in the row `changed`, on PostgreSQL. On SQLite, where a statement changes one table only,
- * a trigger does it.
- */
-export const countEnd = `INSERT INTO skein_task_counts (kind, name, live, retained)
-  SELECT kinds.kind, CASE kinds.kind WHEN 0 THEN '' WHEN 1 THEN changed.tool ELSE changed.counter END, -1, 0
-  FROM changed CROSS JOIN (VALUES (0), (1), (2)) AS kinds(kind) ORDER BY kinds.kind ${addToCounts}`
-
-/** Counts the task in the row `created`, on PostgreSQL, in the counters of `bound`. Returns the counters. */
-export const countNew = `INSERT INTO skein_task_counts (kind, name, live, retained)
-  SELECT bound.kind, bound.name, 1, 1 FROM created CROSS JOIN bound ORDER BY bound.kind ${addToCounts}
-  RETURNING kind, live, retained`
 
 const quotaName = (kind: number, { counter, tool }: QuotaKey): string =>
   kind === 0
@@ -76,6 +64,9 @@ const limitExceeded = (message: string) => new TaskError({ reason: new LimitExce
 
 const none = { live: 0, retained: 0 }
 
+const addToCounts = `ON CONFLICT (kind, name) DO UPDATE SET
+  live = skein_task_counts.live + excluded.live, retained = skein_task_counts.retained + excluded.retained`
+
 /** The statements on the counters. */
 export const make = (database: Database) => {
   const add = database.prepare(
@@ -83,27 +74,29 @@ export const make = (database: Database) => {
      VALUES (0, '', 1, 1), (1, ?, 1, 1), (2, ?, 1, 1) ${addToCounts}`
   )
   const read = database.prepare(
-    `SELECT kind, live, retained FROM skein_task_counts
-     WHERE (kind = 0 AND name = '') OR (kind = 1 AND name = ?) OR (kind = 2 AND name = ?) ORDER BY kind`
+    database.isPostgres
+      ? `SELECT counter.kind, counted.live, counted.retained
+         FROM (VALUES (0, ''), (1, CAST(? AS TEXT)), (2, CAST(? AS TEXT))) AS counter(kind, name)
+         CROSS JOIN LATERAL ${counters.counterOf("counter.kind", "counter.name")} AS counted`
+      : `SELECT kind, live, retained FROM skein_task_counts
+         WHERE (kind = 0 AND name = '') OR (kind = 1 AND name = ?) OR (kind = 2 AND name = ?)`
   )
-  const subtract = database.prepare(
+  const addAll = database.prepare(
     `INSERT INTO skein_task_counts (kind, name, live, retained)
-     SELECT kind, name, SUM(live), SUM(retained) FROM (${
-      database.isPostgres
-        ? `SELECT * FROM json_to_recordset(CAST(? AS JSON))
-           AS item(kind SMALLINT, name TEXT, live BIGINT, retained BIGINT)`
-        : `SELECT value ->> 'kind' AS kind, value ->> 'name' AS name, value ->> 'live' AS live,
-             value ->> 'retained' AS retained FROM json_each(?)`
-    }) AS items GROUP BY kind, name ORDER BY kind, name ${addToCounts}`
+     SELECT value ->> 'kind' AS kind, value ->> 'name' AS name, SUM(value ->> 'live'), SUM(value ->> 'retained')
+     FROM json_each(?) WHERE TRUE GROUP BY 1, 2 ${addToCounts}`
   )
   const clearEmpty = database.prepare("DELETE FROM skein_task_counts WHERE kind > 0 AND retained <= 0")
+  const subtract = database.isPostgres
+    ? database.prepare(counters.countAll)
+    : (items: string) => Effect.andThen(addAll(items), clearEmpty())
 
   return {
-    /** Counts a new task, in the transaction that has found room for it. */
+    /** Counts a new task on SQLite, in the transaction that has found room for it. */
     increment: ({ counter, tool }: QuotaKey): Effect.Effect<unknown, TaskError> => add(tool, counter),
-    /** Counts deleted tasks. Deletes counters that have reached zero. */
-    decrement: (tasks: ReadonlyArray<QuotaKey & { readonly isLive: boolean }>): Effect.Effect<void, TaskError> =>
-      Effect.andThen(subtract(JSON.stringify(differencesOf(tasks))), clearEmpty()),
+    /** Counts deleted tasks. Deletes counters of owners that have reached zero. */
+    decrement: (tasks: ReadonlyArray<QuotaKey & { readonly isLive: boolean }>): Effect.Effect<unknown, TaskError> =>
+      subtract(JSON.stringify(differencesOf(tasks))),
     /** The error for the limit that is reached. */
     limitError: (key: QuotaKey, { all, client, tool }: TaskLimits): Effect.Effect<TaskError, TaskError> =>
       Effect.map(read(key.tool, key.counter), (rows) => {

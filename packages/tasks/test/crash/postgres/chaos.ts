@@ -108,7 +108,7 @@ const read = async (fleet: Fleet, before: ReadonlySet<string>): Promise<Found> =
     "SELECT id, status, args, outcome FROM skein_tasks WHERE tool = 'order' ORDER BY created_at"
   )
   const [count] = await fleet.query<{ live: string; retained: string }>(
-    "SELECT live, retained FROM skein_task_counts WHERE kind = 1 AND name = 'order'"
+    "SELECT SUM(live) AS live, SUM(retained) AS retained FROM skein_task_counters WHERE kind = 1 AND name = 'order'"
   )
   return {
     tasks: tasks.filter(({ id }) => !before.has(id)),

@@ -243,7 +243,7 @@ export const asleep = (fleet: Fleet, task: string, what: string): Promise<void> 
 const counted = (fleet: Fleet) =>
   fleet.query<Readonly<Record<string, string>>>(
     `SELECT (SELECT count(*) FROM skein_tasks) AS tasks, (SELECT count(*) FROM skein_task_queue) AS queued,
-       (SELECT retained FROM skein_task_counts WHERE kind = 0) AS retained`
+       (SELECT SUM(retained) FROM skein_task_counters WHERE kind = 0) AS retained`
   )
 
 /**
