@@ -67,7 +67,7 @@ export const countAll = `SELECT 1 FROM (
   CROSS JOIN LATERAL skein_task_count(kinds, names, are_exact, lives, retaineds) AS counted`
 
 /**
- * Adds to counters, in the order of the arrays, which is the same everywhere so that nobody waits in a circle. Returns the
+ * Adds to counters, in the order of the arrays, which is the same everywhere, so that no two wait for each other. Returns the
  * counters of exact limits. Those who make the same counter do so one after the other. That of an owner is deleted at zero:
  * each owner would leave one forever.
  */
