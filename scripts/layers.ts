@@ -642,15 +642,15 @@ export const layers: Readonly<Record<string, Layers>> = {
       packages: ["protocol", "runtime"]
     },
     store: {
-      rule:
-        "The SQL of tasks, their queue and their log, for both databases. It imports types of `sql` only, and no handler.",
+      rule: "The SQL of tasks, their queue and log, for both databases. It imports types of `sql` only, no handler.",
       packages: ["protocol", "runtime"],
       packageTypes: ["sql"]
     },
     engine: {
       rule: "Runs handlers: workers, executions, steps, replays, schedules. It has no method of MCP.",
       modules: ["Step", "TaskContext", "TaskEngine", "TaskSchedules"],
-      packages: ["protocol", "runtime", "server"]
+      packages: ["protocol", "runtime", "server"],
+      node: "named"
     },
     protocol: {
       rule: "Tools that become tasks, and the methods about tasks (2026-07-28). It never calls the store.",

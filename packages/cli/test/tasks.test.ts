@@ -64,6 +64,11 @@ const start = (
             return yield* Effect.fail({ message: "Not paid" })
           }
           if (end === "die") return yield* Effect.die("no oven")
+          if (end === "emit") {
+            yield* Effect.orDie(Effect.forEach(["flour", { cakes: 2 }, "\u001b[2J"], Task.emit))
+            yield* Effect.orDie(ask("More?"))
+            yield* Effect.orDie(Task.emit("done"))
+          }
           if (end === "fail") return yield* Effect.fail({ message: "The cake is burnt" })
           return `${String(cakes)} cakes`
         })
@@ -176,6 +181,26 @@ describe("skein tasks", () => {
       yield* engine.send(id, "paid\u001b[2J", { reference: "4711" })
       yield* inServer(ended(id))
       expect((yield* tasks("show", id, "--values")).out).toContain("{\"reference\":\"4711\"}")
+    }).pipe(Effect.scoped))
+
+  it.live("prints what a task has emitted, from an offset and until its end", () =>
+    Effect.gen(function*() {
+      const { engine, inServer, tasks } = yield* start()
+      const { id } = yield* inServer(submit("bake", { args: { end: "emit" } }))
+      const { questions: [question] } = yield* inServer(until(id, ({ status }) => status === "input_required"))
+      expect(yield* output(tasks("show", "--output", id))).toBe("flour\n{\"cakes\":2}\n\u001b[2J")
+      expect(
+        yield* json(
+          tasks("show", "--output", "--from", "1", "--json", id).pipe(
+            Effect.map((run) => ({ ...run, out: run.out.split("\n")[0]! }))
+          )
+        )
+      ).toMatchObject({ offset: 1, value: { cakes: 2 } })
+      const following = yield* Effect.forkChild(output(tasks("show", "--follow", "--from", "2", id)))
+      yield* engine.answer(id, question!.key, { action: "accept" })
+      expect(yield* Fiber.join(following)).toBe("\u001b[2J\ndone")
+      expect(yield* tasks("show", "--output", "x")).toMatchObject({ code: 1, err: "skein: there is no task x\n" })
+      expect((yield* tasks("show", "--output", "--from", "-1", id)).code).toBe(2)
     }).pipe(Effect.scoped))
 
   it.live("cancels, wakes and runs tasks again in the server", () =>

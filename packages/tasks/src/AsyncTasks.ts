@@ -38,7 +38,15 @@ import type { TaskAdmin } from "./TaskAdmin.ts"
 import { TaskEngine } from "./TaskEngine.ts"
 import type { TaskSchedules } from "./TaskSchedules.ts"
 import * as Tasks from "./Tasks.ts"
-import { isFinal, type ListPosition, type Owner, type State } from "./TaskState.ts"
+import {
+  isFinal,
+  type ListPosition,
+  type OutputItem,
+  type OutputOptions,
+  type OutputPage,
+  type Owner,
+  type State
+} from "./TaskState.ts"
 
 /** A part of a server with tasks: a task, a schedule, `TaskTools`. */
 export type Definition = Layer.Layer<never, unknown, Services>
@@ -119,10 +127,10 @@ const open = async <A>(layer: Layer.Layer<A, unknown>) => {
  */
 export const openAdmin = async (store: Layer.Layer<TaskAdmin | TaskSchedules, unknown>): Promise<Operator> => {
   const { close, context, scope } = await open(store)
-  const { run } = await Effect.runPromise(
+  const runner = await Effect.runPromise(
     Scope.provide(Effect.provideContext(makeRunner<TaskAdmin | TaskSchedules>(), context), scope)
   )
-  return { admin: promisedAdmin(run), schedules: promisedSchedules(run), close, [Symbol.asyncDispose]: close }
+  return { admin: promisedAdmin(runner), schedules: promisedSchedules(runner), close, [Symbol.asyncDispose]: close }
 }
 
 /** The tasks of a server or of a worker: see the module. */
@@ -151,8 +159,12 @@ export class AsyncTasks {
         () => Effect.sync(() => this.#runners.delete(runner))
       )))
     this.layer = Layer.provide(Layer.mergeAll(Tasks.layer(options), running, ...definitions), engine)
-    this.admin = promisedAdmin((effect, signal) => this.#run(effect, signal))
-    this.schedules = promisedSchedules((effect, signal) => this.#run(effect, signal))
+    const current: Runner<Services> = {
+      run: (effect, signal) => this.#run(effect, signal),
+      iterate: (stream, signal) => this.#runner.iterate(stream, signal)
+    }
+    this.admin = promisedAdmin(current)
+    this.schedules = promisedSchedules(current)
   }
 
   /**
@@ -227,6 +239,25 @@ export class AsyncTasks {
    */
   watch(id: string, { signal }: WaitOptions = {}): AsyncIterable<State> {
     return this.#runner.iterate(watched(id), signal)
+  }
+
+  /**
+   * The items that a task has emitted, and those that it emits later: see `TaskEngine.followOutput`. The loop ends with the
+   * task, and when the server stops.
+   *
+   * @example
+   * for await (const { offset, value } of tasks.followOutput(id, { from: 12 })) show(offset, value)
+   */
+  followOutput(id: string, { signal, ...options }: OutputOptions & WaitOptions = {}): AsyncIterable<OutputItem> {
+    return this.#runner.iterate(
+      Stream.unwrap(Effect.map(TaskEngine, (engine) => engine.followOutput(id, options))),
+      signal
+    )
+  }
+
+  /** A page of the items that a task has emitted: see `TaskEngine.readOutput`. */
+  readOutput(id: string, options?: OutputOptions): Promise<OutputPage | undefined> {
+    return this.#run(Effect.flatMap(TaskEngine, (engine) => engine.readOutput(id, options)))
   }
 
   /** The state of a task; `undefined` for an unknown id, and for a task that was deleted or has expired. */

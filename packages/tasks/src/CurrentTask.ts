@@ -89,6 +89,8 @@ export class CurrentTask extends Context.Service<CurrentTask, {
   readonly setStatusMessage: (message: string) => Effect.Effect<void>
   /** Sets a label: see `Task.label`. */
   readonly label: (name: string, value: string) => Effect.Effect<void, TaskError>
+  /** Adds an item to the output: see `Task.emit`. */
+  readonly emit: (value: unknown) => Effect.Effect<void, TaskError>
   /** `undo` is the compensation of the step. It also runs if the effect has happened and its value cannot be recorded. */
   readonly step: <A, E, R, E2 = never, R2 = never>(
     name: string,

@@ -525,6 +525,28 @@ export const label = (name: string, value: string): Effect.Effect<void, TaskErro
   Effect.flatMap(CurrentTask, (task) => task.label(name, value))
 
 /**
+ * Adds an item to the output of the task, which clients and the application read while it runs: parts of a result, or what an
+ * agent says and does. The owner of the task reads and subscribes to the resource `task-output://<id>?from=<offset>`, and the
+ * application calls `TaskEngine.followOutput`.
+ *
+ * - `value` is JSON. Between steps each item is added once, however often the body runs again. In a step it is added at once,
+ *   and again if the step runs again; in a transactional step, with the commit.
+ * - Items have the order in which they are emitted, and offsets from 0. They are deleted with the task, and
+ *   `Task.continueWith` keeps them.
+ * - Fails with `InvalidOutput` for a value without a JSON form, or of more than 262,144 bytes, and with `TooMuchOutput` for
+ *   more than 10,000 items or 16 MiB in a task. Send many small parts, such as words of a model, together.
+ * - Each item between steps is an event of the log: see `Task.continueWith` for a task that emits for months. Items are counted, so
+ *   code that emits in another number than before a deployment repeats or omits items of tasks in progress.
+ * - It is a defect in a compensation.
+ *
+ * @example
+ * const chapter = (n: number) =>
+ *   Effect.flatMap(Step.run(`chapter ${n}`, { success: Schema.String }, () => write(n)), (text) => Task.emit({ n, text }))
+ */
+export const emit = (value: unknown): Effect.Effect<void, TaskError, CurrentTask> =>
+  Effect.flatMap(CurrentTask, (task) => task.emit(value))
+
+/**
  * Whether a task runs with a change of the code. Use it for a change that running tasks must not meet, such as a new step
  * in front of others: they continue with the code before, and their compensations are found.
  *

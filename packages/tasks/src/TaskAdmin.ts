@@ -15,8 +15,19 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { TaskStatus } from "@skein/protocol/Task"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type * as Stream from "effect/Stream"
 import type { TaskError } from "./TaskError.ts"
-import type { Labels, ListPosition, Outcome, Owner, Question, State } from "./TaskState.ts"
+import type {
+  Labels,
+  ListPosition,
+  Outcome,
+  OutputItem,
+  OutputOptions,
+  OutputPage,
+  Owner,
+  Question,
+  State
+} from "./TaskState.ts"
 
 /** Which tasks to list: those that have all of the given properties. */
 export interface TaskFilter {
@@ -143,6 +154,7 @@ export interface LoggedEvent {
     | "received"
     | "start"
     | "join"
+    | "emit"
     | "undo"
     | "giveUp"
     | "continued"
@@ -373,6 +385,13 @@ export class TaskAdmin extends Context.Service<TaskAdmin, {
     id: string,
     options?: { readonly values?: boolean | undefined }
   ) => Effect.Effect<InspectedTask | undefined, TaskError>
+  /** A page of the output of a task: see `TaskEngine.readOutput`. */
+  readonly readOutput: (id: string, options?: OutputOptions) => Effect.Effect<OutputPage | undefined, TaskError>
+  /**
+   * The output of a task until its end: see `TaskEngine.followOutput`. In a program beside the servers it reads the store four
+   * times a second.
+   */
+  readonly followOutput: (id: string, options?: OutputOptions) => Stream.Stream<OutputItem, TaskError>
   /** Cancels a task: see `TaskEngine.cancel`. */
   readonly cancel: (
     id: string,

@@ -47,6 +47,15 @@ export interface TaskContext<R = never> extends HandlerContext<R | CurrentTask> 
   /** Sets a label of the task, by which operators find it: see `Task.label`. Rejects with `TaskError` out of bounds. */
   readonly label: (name: string, value: string) => Promise<void>
   /**
+   * Adds an item to the output of the task, which clients and the application read while it runs: see `Task.emit`. In the
+   * function of a step it is added again if the step runs again; in a transaction it is not allowed. Rejects with a
+   * `TaskError`: `InvalidOutput` or `TooMuchOutput`.
+   *
+   * @example
+   * await emit({ chapter: 1, text: await step("chapter 1", () => write(1)) })
+   */
+  readonly emit: (value: unknown) => Promise<void>
+  /**
    * Runs a step, or returns its recorded result: see `Step.run`. The name is unique in the task. Rejects with
    * `VisibleError` or `StepError` if the step throws and no retry is left, and with `StepTimeout` at its `timeout`.
    */

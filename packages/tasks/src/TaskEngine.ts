@@ -19,7 +19,17 @@ import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { CurrentTask } from "./CurrentTask.ts"
 import type { TaskError } from "./TaskError.ts"
-import type { ListPosition, NewTask, Outcome, Owner, Pace, State } from "./TaskState.ts"
+import type {
+  ListPosition,
+  NewTask,
+  Outcome,
+  OutputItem,
+  OutputOptions,
+  OutputPage,
+  Owner,
+  Pace,
+  State
+} from "./TaskState.ts"
 
 /** Options of every engine, for each of the stores. A layer fails with `InvalidOption` for a value out of bounds. */
 export interface Options {
@@ -155,6 +165,22 @@ export class TaskEngine extends Context.Service<TaskEngine, {
    * final state, or when the task is deleted.
    */
   readonly watch: (id: string) => Stream.Stream<State, TaskError>
+  /**
+   * A page of the items that a task has emitted (`Task.emit`); `undefined` for an unknown id, and for a task that has expired.
+   * Fails with `InvalidOption` for an offset that is not a whole number from 0.
+   *
+   * @example
+   * const page = engine.readOutput(id, { from: 12 })
+   */
+  readonly readOutput: (id: string, options?: OutputOptions) => Effect.Effect<OutputPage | undefined, TaskError>
+  /**
+   * The items that a task has emitted, and those that it emits later, in this process or another one. It ends with the task, and
+   * when that is deleted. A reader that was cut off goes on from the offset behind its last item. Fails as `readOutput` does.
+   *
+   * @example
+   * const shown = Stream.runForEach(engine.followOutput(id), ({ value }) => Effect.sync(() => show(value)))
+   */
+  readonly followOutput: (id: string, options?: OutputOptions) => Stream.Stream<OutputItem, TaskError>
   /**
    * Sets how fast tasks of tools may run, by the name of the tool, in all processes of the store and until the next call;
    * `undefined`: without a limit. Fails with `InvalidOption` for a number out of bounds. `Tasks.layer` calls it with the

@@ -50,6 +50,12 @@ export class InvalidEvent extends PrintableError.tagged("InvalidEvent")<{
 /** The task has 1,000 events that it has not received (`TaskEngine.send`). Send it again later. */
 export class TooManyEvents extends PrintableError.tagged("TooManyEvents") {}
 
+/** A value that `Task.emit` cannot add to the output: it has no JSON form, or is too large. */
+export class InvalidOutput extends PrintableError.tagged("InvalidOutput") {}
+
+/** The output of the task has as many items, or as many bytes, as it may have (`Task.emit`). */
+export class TooMuchOutput extends PrintableError.tagged("TooMuchOutput") {}
+
 /** No task has the id, or it has expired (`TaskEngine.send`). */
 export class UnknownTask extends PrintableError.tagged("UnknownTask") {}
 
@@ -88,6 +94,8 @@ export type Reason =
   | UnknownTool
   | InvalidEvent
   | TooManyEvents
+  | InvalidOutput
+  | TooMuchOutput
   | UnknownTask
   | AlreadyEnded
   | InvalidArguments

@@ -133,6 +133,33 @@ export interface State {
   readonly outcome: Outcome | undefined
 }
 
+/** An item of the output of a task (`Task.emit`). */
+export interface OutputItem {
+  /** Its place in the output, from 0. */
+  readonly offset: number
+  /** When it was emitted, in milliseconds of Unix time. */
+  readonly at: number
+  /** The value, as JSON. */
+  readonly value: unknown
+}
+
+/** Which items of an output to read. */
+export interface OutputOptions {
+  /** The offset of the first item: a whole number, 0 by default. */
+  readonly from?: number | undefined
+}
+
+/** A page of the output of a task: up to 1,000 items, and about 1 MiB. */
+export interface OutputPage {
+  readonly items: ReadonlyArray<OutputItem>
+  /** The offset of the next page. */
+  readonly next: number
+  /** The number of all items so far. */
+  readonly count: number
+  /** Whether the task has ended, so that no further items come. */
+  readonly hasEnded: boolean
+}
+
 /** The last task of a page of a listing, which is ordered by creation and id, newest first. */
 export interface ListPosition {
   readonly createdAt: number

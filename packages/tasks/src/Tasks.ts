@@ -30,6 +30,7 @@ import { TaskRequestContext } from "./internal/engine/taskRequest.ts"
 import { clientArguments } from "./internal/protocol/beforeTask.ts"
 import * as extension from "./internal/protocol/extension.ts"
 import { makeLegacyTasks } from "./internal/legacy/legacyTasks.ts"
+import { registerOutput } from "./internal/protocol/outputResource.ts"
 import { resolveSettings, type TasksOptions } from "./internal/protocol/policy.ts"
 import { makeStarted } from "./internal/protocol/startedTask.ts"
 import { makeTaskService, publishService, TaskService } from "./internal/protocol/taskService.ts"
@@ -53,7 +54,7 @@ export interface Options extends TasksOptions {}
 export const layer = (options: Options = {}): Layer.Layer<never, never, Catalog | TaskEngine> =>
   Extension.effect(Effect.gen(function*() {
     const catalog = yield* Catalog
-    const { maxWatchedTasks } = yield* TaskBounds
+    const { maxWatchedTasks, outputInterval } = yield* TaskBounds
     const tasks = makeTaskService(yield* TaskEngine, catalog, resolveSettings(options))
     const legacy = makeLegacyTasks(tasks)
     yield* publishService(tasks)
@@ -68,7 +69,10 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, Catalog 
       listen: extension.subscribe(tasks, maxWatchedTasks),
       running: tasks.running,
       ready: Effect.andThen(
-        awaitStore(tasks.paceAll),
+        Effect.andThen(
+          awaitStore(tasks.paceAll),
+          Effect.suspend(() => hasDurable(tasks) ? registerOutput(tasks, outputInterval) : Effect.void)
+        ),
         Effect.suspend(() => tasks.engine.runTasks(handlersOf(tasks), { tools: toolsOf(tasks) }))
       )
     }
@@ -95,6 +99,10 @@ const toolsOf = ({ catalog, policyFor }: TaskService["Service"]) =>
     const policy = policyFor(entry)
     return policy === undefined ? [] : [{ tool, pool: policy.pool }]
   })
+
+/** Whether a server has a task that can emit. */
+const hasDurable = ({ catalog, policyFor }: TaskService["Service"]): boolean =>
+  catalog.tools.sorted.some(([, entry]) => policyFor(entry)?.durable === true)
 
 /** The handlers of a server's tools. A tool that no longer supports tasks still runs the tasks that it has. */
 const handlersOf = (tasks: TaskService["Service"]): Handlers => {

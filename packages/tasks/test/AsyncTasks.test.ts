@@ -88,6 +88,51 @@ describe("AsyncTasks", () => {
     expect((await tasks.admin.list({})).map(({ state }) => state.id)).toEqual([ids[1]])
   })
 
+  it("emits between steps once and in steps at once, and the application follows that", async () => {
+    const write = Task.async(
+      Task.make("write", { inputFrom: "anyone" }),
+      async (_, { elicit, emit, step, transaction }) => {
+        await emit("begins")
+        await step("words", async () => {
+          await emit({ word: 1 })
+          await emit({ word: 2 })
+        })
+        const inTransaction = await transaction(
+          "none",
+          () => emit("never").then(() => "", (error: Error) => error.message)
+        )
+        await elicit("More?", { more: Schema.Boolean })
+        await emit(inTransaction)
+        return "written"
+      }
+    )
+    const tasks = new AsyncTasks.AsyncTasks(memory, [write])
+    await serve(tasks)
+    const { id } = await tasks.start("write")
+    const refused = "emit is not allowed inside the transaction \"none\": move it before or after"
+    const all = ["begins", { word: 1 }, { word: 2 }, refused]
+    const items: Array<unknown> = []
+    for await (const { offset, value } of tasks.followOutput(id, { from: 1 })) {
+      items.push(value)
+      if (offset !== 2) continue
+      for await (const { questions: [question] } of tasks.watch(id)) {
+        if (question === undefined) continue
+        await tasks.answer(id, question.key, { action: "accept", content: { more: true } })
+        break
+      }
+    }
+    expect(items).toEqual(all.slice(1))
+    expect(await tasks.readOutput(id, { from: 3 })).toMatchObject({
+      items: [{ value: refused }],
+      next: 4,
+      hasEnded: true
+    })
+    const read: Array<unknown> = []
+    for await (const { value } of tasks.admin.followOutput(id)) read.push(value)
+    expect(read).toEqual(all)
+    expect(await tasks.admin.readOutput("unknown")).toBeUndefined()
+  })
+
   it("submits a task with typed arguments, which starts and joins children", async () => {
     const half = Task.make("half", { input: { n: Schema.Int }, output: { n: Schema.Int } })
     const halving = Task.async(half, async ({ n }, { step }) => {

@@ -197,6 +197,7 @@ export class Fake {
         id,
         setStatusMessage: (message) => Effect.sync(() => void this.change(id, { statusMessage: message })),
         label: () => Effect.void,
+        emit: () => Effect.die("not in the fake"),
         step: (name, _options, execute) => execute(`${id}/${name}`),
         sleep: (_name, duration) => Effect.sleep(duration),
         awaitEvent: () => Effect.die("not in the fake"),
@@ -285,6 +286,8 @@ export class Fake {
         row.state = { ...row.state, ttlMs: this.#now + 10_000 - row.state.createdAt }
       }),
     watch: (id) => this.#watch(id),
+    readOutput: () => Effect.die("not in the fake"),
+    followOutput: () => Stream.die("not in the fake"),
     pace: () => Effect.void,
     runTasks: (handlers) =>
       Effect.acquireRelease(

@@ -82,7 +82,7 @@ describe("values that the program receives", () => {
     expectTypeOf<CoreAdmin.CodeCheck>().toExtend<skein.CodeCheck>()
     expectTypeOf<keyof CoreAdmin.ListedTask>().toEqualTypeOf<keyof skein.ListedTask>()
     expectTypeOf<keyof CoreAdmin.InspectedTask>().toEqualTypeOf<keyof skein.InspectedTask>()
-    type Reads = "admin" | "schedules" | "wait" | "watch" | "get" | "list"
+    type Reads = "admin" | "schedules" | "wait" | "watch" | "get" | "list" | "readOutput" | "followOutput"
     type OfSkein = Reads | "startWorker" | "start" | "submit" | "cancel" | "answer" | "send" | "sendAll" | "expireSoon"
     expectTypeOf<Exclude<keyof AsyncTasks.AsyncTasks, "layer">>().toEqualTypeOf<OfSkein>()
     expectTypeOf<OfSkein>().toExtend<keyof skein.Tasks>()

@@ -36,7 +36,7 @@ describe("io.modelcontextprotocol/tasks · notifications/tasks through subscript
       const a = yield* kit.begin(alice, "bake")
       const b = yield* kit.begin(alice, "bake")
       const taskIds = [a.taskId, "unknown", b.taskId, a.taskId]
-      yield* listen(alice, { taskIds, resourcesListChanged: true })
+      yield* listen(alice, { taskIds, promptsListChanged: true })
       yield* listen(eve, { taskIds })
       expect(alice.notices(acknowledged)[0].params.notifications).toEqual({ taskIds: [a.taskId, b.taskId] })
       expect(eve.notices(acknowledged)[0].params.notifications).toEqual({ taskIds: [] })

@@ -26,7 +26,8 @@ each([file, pg], (backend) => {
         { version: 3 },
         { version: 4 },
         { version: 5 },
-        { version: 6 }
+        { version: 6 },
+        { version: 7 }
       ])
     }))
 
@@ -37,7 +38,7 @@ each([file, pg], (backend) => {
       yield* sql`INSERT INTO skein_task_versions (version) VALUES (99)`
       expect(yield* Effect.flip(client)).toMatchObject({
         reason: { _tag: "StoreError" },
-        message: "the task tables have version 99, and this program supports 6: a later version created them"
+        message: "the task tables have version 99, and this program supports 7: a later version created them"
       })
     }))
 })

@@ -85,7 +85,8 @@ export const tables = [
   "skein_task_topic_events",
   "skein_task_notes",
   "skein_task_labels",
-  "skein_task_children"
+  "skein_task_children",
+  "skein_task_output"
 ] as const
 
 let used: Promise<string> | undefined

@@ -199,13 +199,18 @@ export const texts = (name: string, metavar: string, description: string) =>
   Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), Flag.atLeast(0))
 
 /** An option with a whole number from 1 to `most`. */
-export const wholeNumber = (name: string, description: string, byDefault: number, most: number) =>
-  option(name, "<number>", description, (text) =>
-    /^[1-9]\d{0,9}$/.test(text) && Number(text) <= most
-      ? Effect.succeed(Number(text))
-      : invalid(`--${name} must be a whole number from 1 to ${most}: ${JSON.stringify(text)}`)).pipe(
-      Flag.map((number = byDefault) => number)
-    )
+export const wholeNumber = (name: string, description: string, byDefault: number, most: number, least: 0 | 1 = 1) =>
+  option(
+    name,
+    "<number>",
+    description,
+    (text) =>
+      /^(0|[1-9]\d{0,9})$/.test(text) && Number(text) >= least && Number(text) <= most
+        ? Effect.succeed(Number(text))
+        : invalid(`--${name} must be a whole number from ${least} to ${most}: ${JSON.stringify(text)}`)
+  ).pipe(
+    Flag.map((number = byDefault) => number)
+  )
 
 /** An option with the number of a port, from `least` on. */
 export const portNumber = (metavar: string, description: string, least: number) =>

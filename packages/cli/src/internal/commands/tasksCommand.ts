@@ -22,6 +22,7 @@ import { cursorFlag, filterFlags, filterNames, statusFlag } from "./taskFilterFl
 import { checkOperands, idOf, serverTarget, serverTaskFlags } from "./taskOperands.ts"
 
 const maxListed = 1000
+const maxOffset = 1_000_000_000
 
 const pageFlags = {
   limit: wholeNumber("limit", `How many tasks to list: 50 by default, at most ${maxListed}`, 50, maxListed),
@@ -78,7 +79,10 @@ const show = Command.make("show", {
   values: toggle(
     "values",
     "Also show the arguments, the questions, and the results of steps and of the task, which can contain data of callers"
-  )
+  ),
+  output: toggle("output", "Print what the task has emitted, an item in each line, in place of the task"),
+  follow: toggle("follow", "The same, and what it emits until its end"),
+  from: wholeNumber("from", "The offset of the first item: 0 by default", 0, maxOffset, 0)
 }).pipe(
   describeOnServer({
     short: "Show a task: its steps with attempts and times, its sleeps and its questions",
@@ -90,8 +94,8 @@ const show = Command.make("show", {
   }),
   onEither(
     "task",
-    ["values"],
-    ({ show }, line) => show({ ...line, id: idOf(line) }),
+    ["values", "output", "follow"],
+    ({ output, show }, line) => (line.output || line.follow ? output : show)({ ...line, id: idOf(line) }),
     ({ show }, server, line) => show(server, idOf(line))
   )
 )

@@ -6,11 +6,12 @@ import { type ListedTask, TaskAdmin, type TaskFilter } from "@skein/tasks/TaskAd
 import type { TaskStatus } from "@skein/protocol/Task"
 import type { TaskError } from "@skein/tasks/TaskError"
 import type { TaskSchedules } from "@skein/tasks/TaskSchedules"
-import type { ListPosition } from "@skein/tasks/TaskState"
+import type { ListPosition, OutputItem } from "@skein/tasks/TaskState"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
 import { quoteLine, quoteName } from "../base/format.ts"
 import type { Colors } from "../base/colors.ts"
 import { operatorName } from "../base/nodeProgram.ts"
@@ -205,6 +206,24 @@ export const show = (line: TaskLine & { readonly values: boolean }): Effect.Effe
       { ...toJson(task), ...values && { args, outcome }, questions, log, actions, failedCompensations },
       (colors) => describeTask(task, now, values, colors)
     )
+  })
+
+/** `skein tasks show --output` and `--follow`. */
+export const output = (
+  line: TaskLine & { readonly follow: boolean; readonly from: number }
+): Effect.Effect<void, CommandFailed, Process> =>
+  onStore(line, function*(admin) {
+    const { follow, id } = line
+    const { console: { print } } = yield* Process
+    const printItem = (item: OutputItem) =>
+      print(line.json || typeof item.value !== "string" ? JSON.stringify(line.json ? item : item.value) : item.value)
+    let page = yield* admin.readOutput(id, line)
+    if (page === undefined) return yield* unknown(id)
+    if (follow) return yield* Stream.runForEach(admin.followOutput(id, line), printItem)
+    while (page !== undefined && page.items.length > 0) {
+      yield* Effect.forEach(page.items, printItem)
+      page = yield* admin.readOutput(id, { from: page.next })
+    }
   })
 
 /** Why a task cannot be woken. */

@@ -107,6 +107,7 @@ const kinds: Readonly<Record<LoggedEvent["kind"], string>> = {
   received: "event",
   start: "child started",
   join: "child ended",
+  emit: "output",
   undo: "compensations",
   giveUp: "given up",
   continued: "began again",

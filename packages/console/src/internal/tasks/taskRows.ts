@@ -161,8 +161,10 @@ export const start = "0"
 const endsTimer = ({ kind, name }: LoggedEvent, timer: string): boolean =>
   kind === "fired" ? name === timer : (kind === "answer" || kind === "timeout") && `timeout/${name}` === timer
 
-const eventLabel = ({ kind, name }: LoggedEvent): string => {
+const eventLabel = ({ attempt, kind, name }: LoggedEvent): string => {
   switch (kind) {
+    case "emit":
+      return `item ${attempt} of its output`
     case "step":
       return name
     case "giveUp":

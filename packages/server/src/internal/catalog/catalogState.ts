@@ -97,6 +97,11 @@ export interface TemplateEntry extends Entry<WireResource.ResourceTemplate> {
   /** Watches a resource that matches the template. */
   readonly watch?: Watch | undefined
   /**
+   * Decides whether a caller may subscribe to a resource that matches, where the reader decides who may read it. All callers
+   * that see the template by default. To any other caller the resource does not exist.
+   */
+  readonly admits?: ((uri: string, caller: Caller) => Effect.Effect<boolean>) | undefined
+  /**
    * `true` for a template that no list shows. Its resources can be read and subscribed to. The other templates are tried
    * first. If several unlisted ones match, the next one is tried after `ResourceNotFound`.
    */

@@ -149,7 +149,8 @@ export class Part {
           const read = ownUri === undefined ? undefined : entry.match(ownUri)
           return read && this.#reader(entry, ownUri!, read)
         },
-        ...this.#watch(entry)
+        ...this.#watch(entry),
+        ...this.#admits(entry)
       })
     }
   }
@@ -201,6 +202,10 @@ export class Part {
   #watch(entry: ResourceEntry | TemplateEntry): { readonly watch?: Watch } {
     const { watch } = entry
     return watch === undefined ? {} : { watch: (uri) => watch(this.#naming.ownUri(uri) ?? uri) }
+  }
+
+  #admits({ admits }: TemplateEntry): Pick<TemplateEntry, "admits"> {
+    return admits === undefined ? {} : { admits: (uri, caller) => admits(this.#naming.ownUri(uri) ?? uri, caller) }
   }
 
   #completers(own: Completers | undefined): Completers | undefined {

@@ -17,7 +17,7 @@ import type { ServerSession } from "../base/session.ts"
 import { internals, type Subscription } from "../catalog/catalogState.ts"
 import { isVisible } from "../catalog/entryStore.ts"
 import { provideRequest } from "../catalog/hookList.ts"
-import { findReadable, findReader } from "../handlers/readResource.ts"
+import { findReadable, findReader, isAdmitted } from "../handlers/readResource.ts"
 import * as capabilities from "../subscriptions/capabilities.ts"
 import type { ListenSubscription } from "../subscriptions/listenSubscription.ts"
 import { callTool } from "./callTool.ts"
@@ -201,7 +201,11 @@ const installSubscriptions = (methods: MethodTable): void => {
       const problem = subscriptions.readProblem(request.caller, uri)
       if (problem !== undefined) return Effect.fail(problem)
       const changed = Effect.suspend(() => subscriptions.change(session, { subscribe: uri }, constVoid))
-      return Effect.as(Effect.andThen(subscriptions.subscribe(session, uri), changed), {})
+      const subscribed = Effect.as(Effect.andThen(subscriptions.subscribe(session, uri), changed), {})
+      return Effect.flatMap(
+        isAdmitted(catalog, uri, request.caller),
+        (admitted) => admitted ? subscribed : Effect.fail(McpError.resourceNotFound(uri))
+      )
     }))
 
   // A client may unsubscribe from a resource that was removed meanwhile.
@@ -216,13 +220,16 @@ const installSubscriptions = (methods: MethodTable): void => {
   )
 
   /** The resources of a filter that the caller may subscribe to, each once, up to the bound. */
-  const granted = (requested: ReadonlyArray<string>, { caller }: RequestContext): ReadonlySet<string> => {
+  const granted = (
+    requested: ReadonlyArray<string>,
+    { caller }: RequestContext
+  ): Effect.Effect<ReadonlySet<string>> => {
     const uris = new Set<string>()
     for (const uri of requested) {
       if (uris.size >= subscriptions.bounds.maxResources) break
       if (subscriptions.canRead(caller, uri)) uris.add(uri)
     }
-    return uris
+    return Effect.map(Effect.filter(uris, (uri) => isAdmitted(catalog, uri, caller)), (admitted) => new Set(admitted))
   }
 
   /** The part of a filter that the server agrees to. */
@@ -240,7 +247,7 @@ const installSubscriptions = (methods: MethodTable): void => {
       ...(requested === undefined ? undefined : { resourceSubscriptions: [...uris] }),
       ...Object.assign({}, ...further.map(({ agreed }) => agreed))
     })
-    return { kinds, uris: granted(requested ?? [], request), acknowledged }
+    return Effect.map(granted(requested ?? [], request), (uris) => ({ kinds, uris, acknowledged }))
   }
 
   methods.add(
@@ -250,13 +257,14 @@ const installSubscriptions = (methods: MethodTable): void => {
       // large.
       let filter: SubscriptionFilter | undefined = notifications
       return Effect.flatMap(Effect.suspend(() => extensions.listening(catalog, filter!, request)), (further) => {
-        const { acknowledged, kinds, uris } = agree(filter!, further, request)
+        const agreed = agree(filter!, further, request)
         filter = undefined
-        return subscriptions.watching(
-          uris,
-          (confirmed) =>
-            Effect.map(subscriptions.listen(request, kinds, confirmed, acknowledged(confirmed), further), metaOf)
-        )
+        return Effect.flatMap(agreed, ({ acknowledged, kinds, uris }) =>
+          subscriptions.watching(
+            uris,
+            (confirmed) =>
+              Effect.map(subscriptions.listen(request, kinds, confirmed, acknowledged(confirmed), further), metaOf)
+          ))
       })
     }
   )

@@ -62,6 +62,14 @@ export const findReadable = (
   return (matching.find(([, { unlisted }]) => unlisted !== true) ?? matching[0])?.[1]
 }
 
+/** Whether a caller may subscribe to a URI that has a reader for it: see `TemplateEntry.admits`. */
+export const isAdmitted = (catalog: Catalog["Service"], uri: string, caller: Caller): Effect.Effect<boolean> => {
+  const entry = findReadable(catalog, uri, caller)
+  return entry !== undefined && "admits" in entry && entry.admits !== undefined
+    ? entry.admits(uri, caller)
+    : Effect.succeed(true)
+}
+
 /**
  * Returns the reader of a URI for a caller: of the resource with that URI, else of the first template that matches. Returns
  * the error if its guard refuses the caller.

@@ -1,7 +1,17 @@
 /**
  * Tasks for an operator.
  */
-import type { TaskLabels, TaskListPosition, TaskOwner, TaskQuestion, TaskState, TaskStatus } from "./taskState.ts"
+import type {
+  TaskLabels,
+  TaskListPosition,
+  TaskOutputItem,
+  TaskOutputOptions,
+  TaskOutputPage,
+  TaskOwner,
+  TaskQuestion,
+  TaskState,
+  TaskStatus
+} from "./taskState.ts"
 import type { TaskSchedules } from "./taskSchedule.ts"
 
 /** Which tasks to list: those that have all of the given properties. */
@@ -126,6 +136,7 @@ export interface LoggedEvent {
     | "received"
     | "start"
     | "join"
+    | "emit"
     | "undo"
     | "giveUp"
     | "continued"
@@ -343,6 +354,10 @@ export interface TaskAdmin {
     id: string,
     options?: { readonly values?: boolean | undefined }
   ) => Promise<InspectedTask | undefined>
+  /** A page of the output of a task: see `tasks().readOutput`. */
+  readonly readOutput: (id: string, options?: TaskOutputOptions) => Promise<TaskOutputPage | undefined>
+  /** The output of a task until its end: see `tasks().followOutput`. Beside the server it reads the store four times a second. */
+  readonly followOutput: (id: string, options?: TaskOutputOptions) => AsyncIterable<TaskOutputItem>
   /** Cancels a task, which then compensates. Returns `false` if it has ended or does not exist. */
   readonly cancel: (id: string, statusMessage?: string, options?: OperatorOptions) => Promise<boolean>
   /** Lets workers run a task that waits, before its time. Returns `false` if it does not wait. */

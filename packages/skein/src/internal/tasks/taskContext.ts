@@ -29,6 +29,17 @@ export interface TaskContext extends HandlerContext {
    */
   readonly label: (name: string, value: string) => Promise<void>
   /**
+   * Adds an item to the output of the task, which the application reads while it runs (`tasks().followOutput`), and its owner as
+   * the resource `task-output://<id>?from=<offset>`. `value` is JSON. Between steps each item is added once, however often the
+   * handler runs again; in the function of a step it is added again if the step runs again. It is not allowed in a
+   * transaction and in a compensation. Rejects with a `TaskError`: `InvalidOutput` for a value without a JSON form or of more
+   * than 262,144 bytes, and `TooMuchOutput` for more than 10,000 items or 16 MiB in a task.
+   *
+   * @example
+   * await emit({ chapter: 1, text: await step("chapter 1", () => write(1)) })
+   */
+  readonly emit: (value: unknown) => Promise<void>
+  /**
    * Runs a step, or returns its recorded result. The name is unique in the task: in a loop, each iteration needs its own. The
    * step runs at least once: give its `key` to services that compare such keys. It must not contain another step, a sleep, a
    * compensation or a question. Rejects with `VisibleError` or `StepError` if it throws and no retry is left, and with

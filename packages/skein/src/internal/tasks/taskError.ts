@@ -17,6 +17,8 @@ import type { TaskOutcome } from "./taskState.ts"
  * - `UnknownTool`: the store has no task, limit or schedule of the tool.
  * - `InvalidEvent`: the name, the key or the value of an event to send is out of bounds.
  * - `TooManyEvents`: the task has 1,000 events that it has not received.
+ * - `InvalidOutput`: a value that a task emits has no JSON form, or is too large.
+ * - `TooMuchOutput`: the output of the task has as many items, or as many bytes, as it may have.
  * - `UnknownTask`: no task has the id of an event, or it has expired.
  * - `AlreadyEnded`: the task of an event has ended.
  * - `InvalidArguments`: the arguments of a task are invalid, or there are too many items. No task was created.
@@ -34,6 +36,8 @@ export interface TaskErrorReason {
     | "UnknownTool"
     | "InvalidEvent"
     | "TooManyEvents"
+    | "InvalidOutput"
+    | "TooMuchOutput"
     | "UnknownTask"
     | "AlreadyEnded"
     | "InvalidArguments"

@@ -70,6 +70,33 @@ export interface TaskState {
   readonly outcome: TaskOutcome | undefined
 }
 
+/** An item of the output of a task. */
+export interface TaskOutputItem {
+  /** Its place in the output, from 0. */
+  readonly offset: number
+  /** When it was emitted, in milliseconds of Unix time. */
+  readonly at: number
+  /** The value, as JSON. */
+  readonly value: unknown
+}
+
+/** A page of the output of a task: up to 1,000 items, and about 1 MiB. */
+export interface TaskOutputPage {
+  readonly items: ReadonlyArray<TaskOutputItem>
+  /** The offset of the next page. */
+  readonly next: number
+  /** The number of all items so far. */
+  readonly count: number
+  /** Whether the task has ended, so that no further items come. */
+  readonly hasEnded: boolean
+}
+
+/** Which items of an output to read. */
+export interface TaskOutputOptions {
+  /** The offset of the first item: a whole number, 0 by default. */
+  readonly from?: number | undefined
+}
+
 /** Labels of a task, by their names. */
 export type TaskLabels = { readonly [name: string]: string }
 

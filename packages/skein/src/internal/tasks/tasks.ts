@@ -14,7 +14,14 @@ import type { TaskCounts, TaskPolicy } from "./task.ts"
 import { coreOf, type TaskDefinition } from "./taskDefinition.ts"
 import type { TaskAdmin } from "./taskAdmin.ts"
 import type { TaskSchedules } from "./taskSchedule.ts"
-import type { TaskListPosition, TaskOwner, TaskState } from "./taskState.ts"
+import type {
+  TaskListPosition,
+  TaskOutputItem,
+  TaskOutputOptions,
+  TaskOutputPage,
+  TaskOwner,
+  TaskState
+} from "./taskState.ts"
 import type { TaskStore } from "./taskStore.ts"
 
 /** The options of the tasks of a server. */
@@ -124,6 +131,16 @@ export interface Tasks extends Definition {
    * for await (const { status, statusMessage } of shop.watch(id)) show(status, statusMessage)
    */
   readonly watch: (id: string, options?: WaitOptions) => AsyncIterable<TaskState>
+  /**
+   * The items that a task has emitted, and those that it emits later, in this process or another one. The loop ends with the
+   * task, when it is deleted, and when the server stops. A reader that was cut off goes on from the offset behind its last item.
+   *
+   * @example
+   * for await (const { offset, value } of shop.followOutput(id, { from: 12 })) show(offset, value)
+   */
+  readonly followOutput: (id: string, options?: TaskOutputOptions & WaitOptions) => AsyncIterable<TaskOutputItem>
+  /** A page of the items that a task has emitted; `undefined` for an unknown id, and for a task that has expired. */
+  readonly readOutput: (id: string, options?: TaskOutputOptions) => Promise<TaskOutputPage | undefined>
   /** The state of a task; `undefined` for an unknown id, and for a task that was deleted or has expired. */
   readonly get: (id: string) => Promise<TaskState | undefined>
   /** The tasks of these owners, newest first, without questions and outcomes. `limit` is 100 by default. */
@@ -215,6 +232,8 @@ export const tasks = (store: TaskStore, definitions: ReadonlyArray<Definition>, 
     submit: ((task, args, options) => core.submit(coreOf(task), args as {}, options)) as Tasks["submit"],
     wait: ((id, options) => core.wait(id, options)) as Tasks["wait"],
     watch: ((id, options) => core.watch(id, options)) as Tasks["watch"],
+    followOutput: (id, options) => core.followOutput(id, options),
+    readOutput: (id, options) => core.readOutput(id, options),
     get: ((id) => core.get(id)) as Tasks["get"],
     list: ((owners, options) => core.list(owners, options)) as Tasks["list"],
     cancel: (id, statusMessage) => core.cancel(id, statusMessage),

@@ -14,6 +14,14 @@ export const defaults = {
   maxCheckedTasks: 1000,
   /** How many tasks of each tool it replays. */
   maxCheckedTasksPerTool: 20,
+  /** Bytes of an item of output, as JSON in UTF-8. */
+  maxOutputItemBytes: 262_144,
+  /** Items of the output of a task. */
+  maxOutputItems: 10_000,
+  /** Bytes of the output of a task. */
+  maxOutputBytes: 16_777_216,
+  /** Milliseconds between two notifications about the output of a task, or two reads of it where no process is notified. */
+  outputInterval: 250,
   /** How many items `Task.forEach` has, at most. */
   maxForEachItems: 10_000,
   /** How many tasks one `subscriptions/listen` may watch. */

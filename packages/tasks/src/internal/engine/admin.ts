@@ -6,11 +6,12 @@ import { clip } from "@skein/protocol/Text"
 import type { ListedTask, LoggedEvent, TaskAdmin, TaskPlace } from "../../TaskAdmin.ts"
 import { NotEnded, TaskError, UnknownTool } from "../../TaskError.ts"
 import { isFinal } from "../../TaskState.ts"
-import { toPageSize } from "../base/bounds.ts"
+import { defaults, toPageSize } from "../base/bounds.ts"
 import type { LogEntry, Note, TaskStore } from "../store/store.ts"
 import { makeBulk, type RerunOptions } from "./bulk.ts"
 import { checkCode } from "./codeCheck.ts"
 import type { EngineContext } from "./engineContext.ts"
+import { followOutput, readOutput, recordOf } from "./output.ts"
 
 /** The unsettled tasks that a check reads, by default. */
 const checkedTasks = 1000
@@ -85,14 +86,20 @@ export const makeAdmin = (
       const observed = events.filter(({ kind }) => kind === "answer" || kind === "timeout").map(({ name }) => name)
       yield* store.copyAnswers(id, state.id, observed)
       for (const [index, entry] of events.entries()) {
-        const value = entry.value === null
-          ? null
+        const value = entry.value === null || entry.value === ""
+          ? entry.value
           : yield* Effect.flatMap(
             store.decrypt(entry.value, associatedData(id, entry)),
             (text) => store.encrypt(text, associatedData(state.id, entry))
           )
         yield* store.append(state.id, { ...entry, seq: index + 1, value })
       }
+      // A timer has the time of its end.
+      const until = events.findLast(({ kind }) => kind !== "timer")?.at
+      const next = entries.slice(end).find(({ kind }) => kind === "emit")
+      const behind = next === undefined ? "{}" : yield* store.decrypt(next.value ?? "", associatedData(id, next))
+      const { offset = Infinity } = recordOf(behind)
+      if (until !== undefined) yield* store.output.copy(id, state.id, offset, until)
       yield* store.bulk.note([id], { action: "rerun", by, detail: state.id })
       return state
     })
@@ -153,6 +160,9 @@ export const makeAdmin = (
             failedCompensations
           }
         })),
+    readOutput: (id, options) => readOutput(store, id, options),
+    followOutput: (id, options) =>
+      followOutput(store, id, options, engine === undefined ? defaults.outputInterval : undefined),
     cancel,
     rerun: (id, options = {}) =>
       Effect.flatMap(

@@ -21,6 +21,7 @@ const maxPatienceMs = 60_000
 
 /** Describes an event of a log for people. */
 export const describeEvent = ({ attempt, kind, name }: EventKey): string => {
+  if (kind === "emit") return `item ${attempt} of its output`
   if (kind === "step") return `step "${name}"${attempt > 1 ? ` (attempt ${attempt})` : ""}`
   if (kind === "once") return `once "${name}"`
   if (kind === "start") return `the start of the child "${name}"`

@@ -8,6 +8,7 @@ import type { CurrentTask, UndoReason } from "../../CurrentTask.ts"
 import type { TaskError } from "../../TaskError.ts"
 import * as children from "./children.ts"
 import { awaitEvent } from "./events.ts"
+import { emit } from "./output.ts"
 import { ask } from "./questions.ts"
 import { type RunningTask, TaskRequestContext } from "./taskRequest.ts"
 import { awaitStore, isTemporary } from "./engineContext.ts"
@@ -23,6 +24,7 @@ export const makeCurrentTask = (run: Run): CurrentTask["Service"] => ({
   id: run.task.id,
   setStatusMessage: (message) => setStatusMessage(run, message),
   label: (name, value) => label(run, name, value),
+  emit: (value) => emit(run, value),
   step: (name, options, execute, undo) =>
     step(run, name, options, execute, undo && ((value) => compensate(run, (reason) => undo(value, reason)))),
   sleep: (name, duration) => sleep(run, name, duration),

@@ -27,6 +27,7 @@ import { checkAddedHandlers, checkCode } from "./codeCheck.ts"
 import { CodeChanges } from "./codeChanges.ts"
 import { type EngineContext, fingerprint } from "./engineContext.ts"
 import { HandlerRegistry } from "./handlerRegistry.ts"
+import { followOutput, readOutput } from "./output.ts"
 import { makeSchedules } from "./schedules.ts"
 import { makeStoreOutage } from "./storeOutage.ts"
 import { removeExpired } from "./sweeper.ts"
@@ -202,6 +203,8 @@ const make = Effect.fnUntraced(function*(options: Options) {
     expireSoon: (id) =>
       Effect.map(store.expireWithin(id, expireSoonMs), (expiresAt) => expiryAlarm.wakeBefore(expiresAt)),
     watch: (id) => watch(store, id),
+    readOutput: (id, options) => readOutput(store, id, options),
+    followOutput: (id, options) => followOutput(store, id, options),
     pace: (paces) => setPaces(store, paces),
     runTasks: (handlers, { tools } = {}) => {
       metrics?.begin(tools)

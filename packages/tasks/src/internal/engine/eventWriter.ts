@@ -44,7 +44,7 @@ export interface WritingRun {
 
 /** How an effect is recorded. */
 export interface RecordOptions<A> {
-  readonly kind: "step" | "once" | "fired" | "start"
+  readonly kind: "step" | "once" | "fired" | "start" | "emit"
   readonly name: string
   /** The number of the attempt, from 1. */
   readonly attempt: number
@@ -95,7 +95,8 @@ export class EventWriter extends Data.Class<{ readonly run: WritingRun }> {
   /** The parts that are under way while an event is stored. */
   #besideOf(event: EventKey): ReadonlyArray<string> | undefined {
     const { hasBranches, observations, undoReason } = this.run
-    if (!hasBranches || undoReason !== undefined || isUnobserved(event)) return undefined
+    // An item of output wins no race.
+    if (!hasBranches || undoReason !== undefined || isUnobserved(event) || event.kind === "emit") return undefined
     return namesBeside(event, Iterable.appendAll(this.underWay, observations.waitingFor()))
   }
 
@@ -164,7 +165,7 @@ export class EventWriter extends Data.Class<{ readonly run: WritingRun }> {
           const isRepeated = error instanceof TaskError || error.reason._tag === "ConnectionError" || attempt > 0
           const logged = isRepeated
             ? Effect.void
-            : Effect.logWarning(`step "${event.name}" was not committed, and runs again`, error)
+            : Effect.logWarning(`${partOf(options)} was not committed, and runs again`, error)
           const found = Effect.andThen(Effect.andThen(logged, pauseForRetry(attempt + 1)), committed)
           return Effect.flatMap(found, (entry) => {
             if (entry === undefined) return retried(attempt + 1)

@@ -466,7 +466,7 @@ const hasDeclined = ({ answers, log }: Run): boolean => {
   let last: EventKey | undefined
   for (const entry of log.entries) {
     if (entry.kind === "undo") break
-    if (!isUnobserved(entry)) last = entry
+    if (!isUnobserved(entry) && entry.kind !== "emit") last = entry
   }
   const answer = last?.kind === "answer" ? answers.get(last.name) : undefined
   return isObject(answer) && (answer["action"] === "decline" || answer["action"] === "cancel")

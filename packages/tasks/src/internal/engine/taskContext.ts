@@ -17,6 +17,7 @@ import { messageOf } from "../base/text.ts"
 import type { ForEachOptions } from "../base/child.ts"
 import * as childTasks from "./childTasks.ts"
 import type { Definition } from "./definitionCodec.ts"
+import { callInStep, emit } from "./nodeStepFunction.ts"
 import { isLostTransaction, UnrecordedValue } from "./steps.ts"
 import { StepTimeout } from "../../TaskError.ts"
 import {
@@ -49,6 +50,7 @@ export const taskContext = <R>(
     taskId: task.id,
     setStatusMessage: (message) => run(task.setStatusMessage(message)),
     label: (name, value) => run(task.label(name, value)),
+    emit: (value) => run(emit(task, value)),
     step: (name, execute, options) => run(step(task, name, execute, options)),
     transaction: (name, execute, options) => run(transaction(task, name, execute, options)),
     sleep: (name, duration) => run(task.sleep(name, duration)),
@@ -95,7 +97,14 @@ const step = <A, R>(
   name: string,
   execute: (step: RunningStep) => A | Promise<A>,
   options?: StepOptions<A, R>
-) => recordedStep(task, name, (key) => AsyncHandler.attempt((signal) => execute({ key, signal })), options)
+) =>
+  recordedStep(
+    task,
+    name,
+    (key) =>
+      AsyncHandler.attempt((signal) => callInStep({ name, isTransaction: false }, () => execute({ key, signal }))),
+    options
+  )
 
 const transaction = <A, R>(
   task: CurrentTask["Service"],
@@ -109,7 +118,10 @@ const transaction = <A, R>(
     (key) =>
       Effect.contextWith((context: Context.Context<never>) => {
         const { end, sql } = statementsOf(context)
-        return Effect.ensuring(AsyncHandler.attempt((signal) => execute(sql, { key, signal })), end)
+        const attempt = AsyncHandler.attempt((signal) =>
+          callInStep({ name, isTransaction: true }, () => execute(sql, { key, signal }))
+        )
+        return Effect.ensuring(attempt, end)
       }),
     options,
     true

@@ -113,8 +113,8 @@ export class TaskLog implements LogEnd {
   get isOfDurable(): boolean {
     return Iterable.some(this.#entries.values(), ({ kind, name }) => {
       const isTimer = kind === "fired" || kind === "timer"
-      return kind === "step" || kind === "received" || kind === "start" || kind === "join" || kind === "undo" ||
-        kind === "continued" ||
+      return kind === "step" || kind === "received" || kind === "start" || kind === "join" || kind === "emit" ||
+        kind === "undo" || kind === "continued" ||
         (isTimer && !name.startsWith("timeout/"))
     })
   }

@@ -13,11 +13,16 @@ import { TaskAdmin } from "../../TaskAdmin.ts"
 import type { TaskEngine } from "../../TaskEngine.ts"
 import { TaskSchedules } from "../../TaskSchedules.ts"
 
-/** The methods of a service, with promises. A member that is an effect becomes a method without arguments. */
+/**
+ * The methods of a service, with promises. A member that is an effect becomes a method without arguments, and a stream
+ * becomes a loop.
+ */
 export type Promised<Service> = {
   readonly [Name in keyof Service]: Service[Name] extends (
     ...args: infer Args
   ) => Effect.Effect<infer A, infer _E, infer _R> ? (...args: Args) => Promise<A>
+    : Service[Name] extends (...args: infer Args) => Stream.Stream<infer A, infer _E, infer _R>
+      ? (...args: Args) => AsyncIterable<A>
     : Service[Name] extends Effect.Effect<infer A, infer _E, infer _R> ? () => Promise<A>
     : never
 }
@@ -71,30 +76,33 @@ const aborted = (signal: AbortSignal): Effect.Effect<never, unknown> =>
     return Effect.sync(() => signal.removeEventListener("abort", abort))
   })
 
-type Run<R> = Runner<R>["run"]
-
-/** The service with promises. `methods` names each of its members. */
+/** The service with promises. `methods` names each of its members, and the streams among them. */
 const promised = <I, S extends object>(
   key: Context.Key<I, S>,
-  methods: { readonly [Name in keyof S]: true },
-  run: Run<I>
+  methods: { readonly [Name in keyof S]: true | "stream" },
+  { iterate, run }: Runner<I>
 ): Promised<S> =>
   Object.fromEntries(
-    Object.keys(methods).map((name) => [name, (...args: ReadonlyArray<unknown>) =>
-      run(Effect.contextWith((context: Context.Context<I>) => {
+    Object.entries(methods).map(([name, kind]) => [name, (...args: ReadonlyArray<unknown>) => {
+      const called = Effect.contextWith((context: Context.Context<I>) => {
         const member = Context.get(context, key)[name as keyof S] as unknown
-        return Effect.isEffect(member)
-          ? member as Effect.Effect<unknown>
-          : (member as (...args: ReadonlyArray<unknown>) => Effect.Effect<unknown>)(...args)
-      }))]
-    )
+        return Effect.succeed(
+          typeof member === "function" ? (member as (...args: ReadonlyArray<unknown>) => unknown)(...args) : member
+        )
+      })
+      return kind === "stream"
+        ? iterate(Stream.unwrap(called as Effect.Effect<Stream.Stream<unknown>, never, I>))
+        : run(Effect.flatten(called as Effect.Effect<Effect.Effect<unknown>, never, I>))
+    }])
   ) as Promised<S>
 
 /** The service of an operator. */
-export const promisedAdmin = (run: Run<TaskAdmin>): Promised<TaskAdmin["Service"]> =>
+export const promisedAdmin = (runner: Runner<TaskAdmin>): Promised<TaskAdmin["Service"]> =>
   promised(TaskAdmin, {
     list: true,
     inspect: true,
+    readOutput: true,
+    followOutput: "stream",
     cancel: true,
     wake: true,
     settle: true,
@@ -107,10 +115,10 @@ export const promisedAdmin = (run: Run<TaskAdmin>): Promised<TaskAdmin["Service"
     check: true,
     statistics: true,
     workers: true
-  }, run)
+  }, runner)
 
 /** The schedules of a store. */
-export const promisedSchedules = (run: Run<TaskSchedules>): Promised<TaskSchedules["Service"]> =>
+export const promisedSchedules = (runner: Runner<TaskSchedules>): Promised<TaskSchedules["Service"]> =>
   promised(TaskSchedules, {
     set: true,
     remove: true,
@@ -119,4 +127,4 @@ export const promisedSchedules = (run: Run<TaskSchedules>): Promised<TaskSchedul
     pause: true,
     resume: true,
     trigger: true
-  }, run)
+  }, runner)

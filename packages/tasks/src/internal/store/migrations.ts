@@ -278,13 +278,27 @@ const createChildren = (database: Database) => {
   ])
 }
 
+/** The output of tasks. `total`: the bytes of the items up to this one. */
+const createOutput = (database: Database) =>
+  runAll(database, [
+    `CREATE TABLE IF NOT EXISTS skein_task_output (
+      task_id ${idType(database.isPostgres)} NOT NULL,
+      place INTEGER NOT NULL,
+      value TEXT NOT NULL,
+      total BIGINT NOT NULL,
+      at BIGINT NOT NULL,
+      PRIMARY KEY (task_id, place)
+    )`
+  ])
+
 const migrations: ReadonlyArray<Migration> = [
   createTables,
   submissionKeys,
   createEvents,
   createNotes,
   createChildren,
-  createCounters
+  createCounters,
+  createOutput
 ]
 
 /** The keys of PostgreSQL advisory locks: "skein" as a number, and two more. `SqlTokenStore` has the number between. */

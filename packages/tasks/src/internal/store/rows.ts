@@ -87,6 +87,7 @@ export const associatedData = {
   answer: (id: string, name: string) => `answer ${id} ${name}`,
   event: (id: string, name: string) => `event ${id} ${name}`,
   topic: (event: string) => `topic ${event}`,
+  output: (id: string) => `output ${id}`,
   other: (name: string) => `other ${name}`
 }
 

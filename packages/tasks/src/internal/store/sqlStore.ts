@@ -12,6 +12,7 @@ import type * as Scope from "effect/Scope"
 import * as SqlClient from "effect/sql/SqlClient"
 import { Encryption } from "../../Encryption.ts"
 import type { TaskError } from "../../TaskError.ts"
+import { TaskBounds } from "../base/bounds.ts"
 import { CurrentTaskObserver } from "../telemetry/taskObserver.ts"
 import * as admin from "./admin.ts"
 import * as bulk from "./bulk.ts"
@@ -22,6 +23,7 @@ import { Database, isUnreachable, storeError } from "./database.ts"
 import * as children from "./children.ts"
 import * as events from "./events.ts"
 import * as labels from "./labels.ts"
+import * as output from "./output.ts"
 import * as lifecycle from "./lifecycle.ts"
 import * as questions from "./questions.ts"
 import * as queue from "./queue.ts"
@@ -78,6 +80,7 @@ export const make = Effect.fnUntraced(function*(
     ...queue.make(context)
   }
   const { find, list, ...operators } = admin.make(context)
+  const outputs = output.make(context, yield* TaskBounds)
   return TaskStore.of({
     ...all,
     clock: database.clock,
@@ -85,6 +88,7 @@ export const make = Effect.fnUntraced(function*(
     bulk: bulk.make(context),
     tools: gates.make(context),
     children: children.make(context),
+    output: outputs,
     admin: { list, find: ofTask(find, Effect.undefined), ...operators },
     checks: admin.makeChecks(context),
     schedules: schedules.make(database),

@@ -23,6 +23,7 @@ import type { Labels, ListPosition, NewTask, Outcome, Owner, Pace, Question, Sta
 import type { QueueCount } from "../telemetry/taskMetrics.ts"
 import type { ChildLink, ChildStore } from "./childStore.ts"
 import type { DatabaseClock } from "./databaseClock.ts"
+import type { OutputStore } from "./outputStore.ts"
 import type { SignalListener } from "./runSignals.ts"
 import type { ScheduleStore } from "./schedules.ts"
 
@@ -76,6 +77,7 @@ export interface SweepRow extends Pick<StoredTask, "id" | "tool" | "owner" | "st
  * - `timeout`: a question was withdrawn at the end of its timeout.
  * - `start`: a child was started; `value` is its id.
  * - `join`: a child, or a group of children, has ended; `value` is its end.
+ * - `emit`: an item of output was added; `attempt` counts them, and `value` has its offset, or why it was refused.
  * - `undo`: the compensations begin; `name` is the reason, which does not change later.
  * - `giveUp`: the task is given up, after `name` workers have died; from now on its runs only compensate.
  * - `stopped`: the task waits for other code; `name` says why.
@@ -478,8 +480,8 @@ export class TaskStore extends Context.Service<TaskStore, {
   readonly transaction: <A>(effect: Effect.Effect<A, TaskError>) => Effect.Effect<A, TaskError>
   /** The queries of an operator. */
   readonly admin: AdminStore
-  /** The labels of tasks. */
   readonly labels: LabelStore
+  readonly output: OutputStore
   /** The changes of many tasks by an operator. */
   readonly bulk: BulkStore
   /** The limits of tools, for the workers of all processes. */
