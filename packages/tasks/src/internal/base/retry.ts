@@ -7,6 +7,8 @@ import type * as Duration from "effect/Duration"
  * Retries with growing pauses. Those of more than 5 seconds are durable, and the number of attempts survives a restart. A
  * number out of bounds is a defect of the step, `InvalidOption`.
  *
+ * The pauses are 1, 2, 4, … seconds by default, and bounded by `maxDelay`. For other ones, give an Effect step a schedule.
+ *
  * @example
  * const retry: Retry<NoFlour | Refused> = { times: 5, while: (error) => error._tag === "NoFlour" }
  */
@@ -22,6 +24,9 @@ export interface Retry<Failure = unknown> {
   /**
    * Whether a failure is retried. Default: each one is. Otherwise the step fails at once. The decision is recorded with the
    * failure: later runs do not ask again.
+   *
+   * @example
+   * const retry: Retry = { times: 3, while: (error) => error instanceof RateLimited }
    */
   readonly while?: ((error: Failure) => boolean) | undefined
 }
