@@ -633,7 +633,7 @@ export const layers: Readonly<Record<string, Layers>> = {
   tasks: {
     base: {
       rule: "The values of a task: its state, errors, encryption, current run. It runs no query and no fiber.",
-      modules: ["CurrentTask", "Encryption", "TaskAdmin", "TaskError", "TaskState"],
+      modules: ["CurrentTask", "Encryption", "TaskAdmin", "TaskError", "TaskExport", "TaskState"],
       packages: ["protocol", "runtime"]
     },
     telemetry: {

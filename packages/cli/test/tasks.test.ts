@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import { mkdtempSync, readdirSync, rmSync } from "node:fs"
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { hostname, tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -472,6 +472,47 @@ describe("skein tasks", () => {
         err: "skein: a PostgreSQL database is copied with pg_dump, and not with this command\n"
       })
       expect(readdirSync(dirname(filename)).filter((name) => name.endsWith("-partial"))).toEqual([])
+    }).pipe(Effect.scoped))
+
+  it.live("exports a task, and imports it into another file", () =>
+    Effect.gen(function*() {
+      const { filename, inServer, tasks } = yield* start()
+      const { id } = yield* inServer(submit("bake", { args: { cakes: 7, end: "ask" } }))
+      yield* inServer(until(id, ({ status }) => status === "input_required"))
+      const whole = yield* output(tasks("export", id, "--values"))
+      expect(JSON.parse(whole)).toMatchObject({ format: "skein-task", version: 1, redacted: false, task: { id } })
+      expect(whole).toContain("More?")
+      expect(yield* output(tasks("export", id, "--redact"))).not.toMatch(/More\?|"ask"|: 7,/)
+      const file = `${filename}.json`
+      writeFileSync(file, whole)
+      const other = yield* start()
+      expect(yield* json(other.tasks("import", file, "--json"))).toEqual({ id, started: false })
+      expect(yield* json(other.tasks("show", id, "--json"))).toMatchObject({
+        status: "cancelled",
+        place: { _tag: "Settled" },
+        actions: [{ action: "import", detail: id, by: expect.stringContaining("@") }]
+      })
+      expect(yield* output(other.tasks("show", id))).toMatch(new RegExp(`  imported from ${id}, by `))
+      const again = yield* output(other.tasks("import", file, "--start"))
+      expect(again).toMatch(/^The task is [\w-]{32}\. It goes on\.$/)
+      expect(again).not.toContain(id)
+
+      const needed = "skein: --values or --redact is required, and not both"
+      for (const flags of [[], ["--values", "--redact"]]) {
+        const { code, err } = yield* tasks("export", id, ...flags)
+        expect([code, err.split("\n\n")[0]]).toEqual([2, needed])
+      }
+      expect(yield* tasks("export", "none", "--values")).toMatchObject({ code: 1 })
+      expect(yield* tasks("import", `${filename}-none`)).toMatchObject({ code: 2 })
+      expect(yield* tasks("import", filename)).toMatchObject({
+        code: 2,
+        err: expect.stringContaining("not a JSON file")
+      })
+      writeFileSync(file, JSON.stringify({ ...JSON.parse(whole), version: 2 }))
+      expect(yield* tasks("import", file)).toMatchObject({
+        code: 2,
+        err: expect.stringContaining("not an exported task of version 1")
+      })
     }).pipe(Effect.scoped))
 
   it.live("decrypts values with the keys of the environment only", () =>

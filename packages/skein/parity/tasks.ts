@@ -69,10 +69,13 @@ export const rows: ReadonlyArray<readonly [effect: string, skein: string | { rea
   ["@skein/tasks/TaskError.Failed", "TaskError.reason"],
   ["@skein/tasks/TaskError.Cancelled", "TaskError.reason"],
   ["@skein/tasks/TaskError.Expired", "TaskError.reason"],
+  ["@skein/tasks/TaskExport", "tasks().admin.exportTask"],
   ["@skein/tasks/TaskSchedule.layer", "taskSchedule"],
   ["@skein/tasks/TaskSchedules", "tasks().schedules"],
   ["@skein/tasks/TaskState.isFinal", { missing: "tasks().wait returns the final state" }],
-  ["@skein/tasks/TaskTest", { missing: "its time is that of Effect's Clock, and promises have timers of their own" }],
+  ["@skein/tasks/TaskTest", {
+    missing: "its time is that of Effect's Clock, and promises have timers of their own; tasks().admin.replay replays"
+  }],
   ["@skein/tasks/TaskTools.layer", "taskTools"],
   ["@skein/tasks/Tasks.layer", "tasks"],
   ["@skein/tasks/Tasks.withEngine", "tasks"],

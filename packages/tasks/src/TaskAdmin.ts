@@ -17,6 +17,7 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import type { TaskError } from "./TaskError.ts"
+import type { ExportedEvent, ExportedTask, Replay } from "./TaskExport.ts"
 import type {
   Labels,
   ListPosition,
@@ -144,24 +145,7 @@ export interface ListedTask {
 export interface LoggedEvent {
   /** Its position in the log, from 1. After `Task.continueWith` the log begins with `continued`, at a later position. */
   readonly seq: number
-  readonly kind:
-    | "step"
-    | "once"
-    | "timer"
-    | "fired"
-    | "answer"
-    | "timeout"
-    | "received"
-    | "start"
-    | "join"
-    | "emit"
-    | "undo"
-    | "giveUp"
-    | "continued"
-    | "stopped"
-    | "settled"
-    | "patched"
-    | "unpatched"
+  readonly kind: ExportedEvent["kind"]
   /**
    * The name of a step, or of an event from outside (`received`), the key of a question or of a child, the reason of compensations, after how
    * many lost workers the task was given up, why it waits for other code (`stopped`), or a change of the code
@@ -184,10 +168,10 @@ export interface LoggedEvent {
 export interface OperatorAction {
   /** In milliseconds of Unix time. */
   readonly at: number
-  readonly action: "cancel" | "settle" | "rerun" | "wake" | "priority"
+  readonly action: "cancel" | "settle" | "rerun" | "wake" | "priority" | "import"
   /** The operator, as given with the action (`by`). `undefined`: it was not given. */
   readonly by: string | undefined
-  /** The id of the new task of `rerun`, and the new priority. */
+  /** The id of the new task of `rerun`, the new priority, and the id that an imported task had. */
   readonly detail: string | undefined
 }
 
@@ -493,6 +477,35 @@ export class TaskAdmin extends Context.Service<TaskAdmin, {
   readonly check: (
     options?: { readonly tool?: string | undefined; readonly limit?: number | undefined }
   ) => Effect.Effect<CodeCheck, TaskError>
+  /**
+   * A task with its log, to look at it elsewhere, or as a fixture of a test; `undefined` for an unknown id. It has what
+   * callers have sent, decrypted. `redact`: only the shapes of the values (`ExportedTask.redacted`). Default `false`.
+   */
+  readonly exportTask: (
+    id: string,
+    options?: { readonly redact?: boolean | undefined }
+  ) => Effect.Effect<ExportedTask | undefined, TaskError>
+  /**
+   * Stores an exported task, also as the value of its JSON, whatever the limits are. It has a new id if this store has its id
+   * already, and its time to live begins again. A task that has not ended is `cancelled` here, without its compensations,
+   * so that nothing of it runs unless it runs again (`rerun`). `start`: it goes on instead, so that the effects of its further steps
+   * happen: not beside a store in which it goes on too. Default `false`. Fails with `InvalidOption` for another value,
+   * and, with `start`, if the task has ended or has children, or if its values are redacted.
+   */
+  readonly importTask: (
+    exported: unknown,
+    options?: OperatorOptions & { readonly start?: boolean | undefined }
+  ) => Effect.Effect<State, TaskError>
+  /**
+   * Compares an exported task with the code of this process: its log is replayed, nothing starts and nothing is stored, and
+   * only code between steps runs. Fails with `UnknownTool` if this process has no handler of its tool, and with
+   * `InvalidOption` for another value. In a test: `TaskTest.replay`.
+   *
+   * @example
+   * const replay = yield* admin.replay(JSON.parse(text))
+   * if (replay._tag === "Differs") yield* Effect.logError(`${replay.recorded} is now ${replay.code}`)
+   */
+  readonly replay: (exported: unknown) => Effect.Effect<Replay, TaskError>
   /** The numbers of tasks by tool and status, and the queue. It reads all tasks: call it every few seconds at most. */
   readonly statistics: Effect.Effect<Statistics, TaskError>
   /** The workers of a database; none of a store whose one process runs all tasks. */

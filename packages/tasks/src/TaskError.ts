@@ -35,7 +35,10 @@ export class InvalidOption extends PrintableError.tagged("InvalidOption") {}
 /** The task has not ended, or its compensations run: it cannot run again (`TaskAdmin.rerun`). */
 export class NotEnded extends PrintableError.tagged("NotEnded") {}
 
-/** The store has no task, limit or schedule of the tool (`TaskAdmin.pause`). */
+/**
+ * The store has no task, limit or schedule of the tool (`TaskAdmin.pause`), or the process no handler of it
+ * (`TaskAdmin.replay`).
+ */
 export class UnknownTool extends PrintableError.tagged("UnknownTool") {}
 
 /**

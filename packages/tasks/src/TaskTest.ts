@@ -23,12 +23,15 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { SqlClient } from "effect/sql/SqlClient"
+import { readFileSync } from "node:fs"
+import { readExported } from "./internal/base/exported.ts"
 import { invalidOption } from "./internal/store/database.ts"
 import { SkippingClock } from "./internal/testing/skippingClock.ts"
 import { layerEngine, TaskProcess } from "./internal/testing/taskProcess.ts"
-import type { TaskAdmin } from "./TaskAdmin.ts"
+import { TaskAdmin } from "./TaskAdmin.ts"
 import type * as TaskEngine from "./TaskEngine.ts"
 import type { TaskError } from "./TaskError.ts"
+import type { ExportedTask, Replay } from "./TaskExport.ts"
 import type { TaskSchedules } from "./TaskSchedules.ts"
 
 /** The services of the engine. */
@@ -87,19 +90,57 @@ export const make = <S, E>(
     if (begin._tag === "None") {
       return yield* Effect.fail(invalidOption(`startAt is not a valid time: ${String(startAt)}`))
     }
-    const sql = Context.get(yield* Effect.orDie(Layer.build(SqliteClient.layer({ filename: ":memory:" }))), SqlClient)
-    const process = new TaskProcess<S | Services, E | TaskError>({
-      clock: new SkippingClock(DateTime.toEpochMillis(begin.value)),
-      sql,
-      layer: Layer.provideMerge(
-        server,
-        Layer.provideMerge(layerEngine(options, replayAfterEachEvent), Layer.succeed(SqlClient, sql))
-      )
-    })
-    yield* Effect.acquireRelease(process.start, () => process.stop)
+    const now = DateTime.toEpochMillis(begin.value)
+    const process = yield* startProcess(server, now, layerEngine(options, { replays: replayAfterEachEvent }))
     return {
       run: (effect) => process.run(effect),
       untilIdle: process.untilIdle,
       restart: Effect.andThen(process.stop, process.start)
     }
   })
+
+/** Starts a process at a time. It ends with the scope. */
+const startProcess = <S, E>(
+  server: Layer.Layer<S, E, Services>,
+  now: number,
+  engine: ReturnType<typeof layerEngine>
+): Effect.Effect<TaskProcess<S | Services, E | TaskError>, E | TaskError, Scope.Scope> =>
+  Effect.gen(function*() {
+    const sql = Context.get(yield* Effect.orDie(Layer.build(SqliteClient.layer({ filename: ":memory:" }))), SqlClient)
+    const process = new TaskProcess<S | Services, E | TaskError>({
+      clock: new SkippingClock(now),
+      sql,
+      layer: Layer.provideMerge(server, Layer.provideMerge(engine, Layer.succeed(SqlClient, sql)))
+    })
+    yield* Effect.acquireRelease(process.start, () => process.stop)
+    return process
+  })
+
+/** The value of a JSON file. */
+const readJson = (file: string): Effect.Effect<unknown, TaskError> =>
+  Effect.try({
+    try: () => JSON.parse(readFileSync(file, "utf8")) as unknown,
+    catch: (cause) => invalidOption(`the exported task cannot be read: ${String(cause)}`)
+  })
+
+/**
+ * Compares the code of a server with a task that was exported (`skein tasks export`, `TaskAdmin.exportTask`), or with the
+ * file that has it: its log is replayed. No step, sleep or question starts, and only the code between them runs, at the time
+ * at which the task changed last. So a test finds a change that tasks in progress would not survive, or that gives them
+ * another result. The values of a redacted export may lead the code elsewhere. Fails with `InvalidOption` for another value,
+ * with `UnknownTool` if the server does not have the tool, and as the layer of the server fails.
+ *
+ * @example
+ * const replay = yield* TaskTest.replay(Bakery, "test/bake-4711.json")
+ * expect(replay).toEqual({ _tag: "Matches", next: undefined })
+ */
+export const replay = <S, E>(
+  server: Layer.Layer<S, E, Services>,
+  exported: ExportedTask | string
+): Effect.Effect<Replay, E | TaskError> =>
+  Effect.scoped(Effect.gen(function*() {
+    const value = yield* typeof exported === "string" ? readJson(exported) : Effect.succeed(exported)
+    const { task } = yield* readExported(value)
+    const process = yield* startProcess(server, task.updatedAt, layerEngine({}, { runsTasks: false }))
+    return yield* process.run(Effect.flatMap(TaskAdmin, ({ replay }) => replay(value)))
+  }))

@@ -8,6 +8,7 @@ import type * as SqliteTasks from "@skein/tasks/SqliteTasks"
 import type * as CoreTask from "@skein/tasks/Task"
 import type * as CoreAdmin from "@skein/tasks/TaskAdmin"
 import type * as CoreContext from "@skein/tasks/TaskContext"
+import type * as CoreExport from "@skein/tasks/TaskExport"
 import type * as CoreError from "@skein/tasks/TaskError"
 import type * as CoreSchedule from "@skein/tasks/TaskSchedule"
 import type * as CoreSchedules from "@skein/tasks/TaskSchedules"
@@ -80,6 +81,11 @@ describe("values that the program receives", () => {
     expectTypeOf<CoreAdmin.ToolState>().toEqualTypeOf<skein.ToolState>()
     expectTypeOf<CoreAdmin.Statistics>().toExtend<skein.TaskStatistics>()
     expectTypeOf<CoreAdmin.CodeCheck>().toExtend<skein.CodeCheck>()
+    expectTypeOf<CoreExport.ExportedQuestion>().toEqualTypeOf<skein.ExportedQuestion>()
+    expectTypeOf<CoreExport.ExportedEvent>().toEqualTypeOf<skein.ExportedEvent>()
+    expectTypeOf<CoreExport.Replay>().toEqualTypeOf<skein.TaskReplay>()
+    expectTypeOf<keyof CoreExport.ExportedTask>().toEqualTypeOf<keyof skein.ExportedTask>()
+    expectTypeOf<keyof CoreExport.ExportedTask["task"]>().toEqualTypeOf<keyof skein.ExportedTask["task"]>()
     expectTypeOf<keyof CoreAdmin.ListedTask>().toEqualTypeOf<keyof skein.ListedTask>()
     expectTypeOf<keyof CoreAdmin.InspectedTask>().toEqualTypeOf<keyof skein.InspectedTask>()
     type Reads = "admin" | "schedules" | "wait" | "watch" | "get" | "list" | "readOutput" | "followOutput"

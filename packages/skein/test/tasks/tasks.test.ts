@@ -354,7 +354,12 @@ describe("skein/tasks", () => {
     expect(textOf(await shop.wait(again!.id))).toBe("2")
     expect(await shop.admin.wake(id)).toBe(false)
     expect((await shop.admin.check()).findings).toEqual([])
-    expect((await shop.admin.statistics()).tasks).toMatchObject([{ tool: "add", status: "completed", count: 2 }])
+    const exported = JSON.parse(JSON.stringify(await operator.admin.exportTask(id)))
+    expect(await shop.admin.replay(exported)).toEqual({ _tag: "Matches", next: undefined })
+    await expect(operator.admin.replay(exported)).rejects.toMatchObject({ reason: { _tag: "UnknownTool" } })
+    const imported = await shop.admin.importTask(exported)
+    expect([imported.id === id, imported.status]).toEqual([false, "completed"])
+    expect((await shop.admin.statistics()).tasks).toMatchObject([{ tool: "add", status: "completed", count: 3 }])
     expect(await shop.admin.workers()).toEqual([])
     expect(await operator.schedules.list()).toEqual([])
     expect(await store.migrate({ dryRun: true })).toMatchObject({ from: expect.any(Number), to: expect.any(Number) })
@@ -362,7 +367,7 @@ describe("skein/tasks", () => {
     await close()
     const copied = await sqliteTasks({ filename: `${filename}.copy` }).openAdmin()
     cleanups.push(copied.close)
-    expect(await copied.admin.list({})).toHaveLength(2)
+    expect(await copied.admin.list({})).toHaveLength(3)
   })
 
   it("runs in a worker without a server, and locks its file", async () => {

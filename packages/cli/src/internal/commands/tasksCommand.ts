@@ -4,7 +4,8 @@
  */
 import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
-import { handledBy, toggle, wholeNumber } from "./commandLine.ts"
+import * as Effect from "effect/Effect"
+import { handledBy, invalid, toggle, wholeNumber } from "./commandLine.ts"
 import { describe } from "./help.ts"
 import { answeringFlags } from "./serverOptions.ts"
 import {
@@ -199,6 +200,40 @@ const backup = Command.make("backup", {
   handledBy(load, ({ backup }, line) => backup(line))
 )
 
+const loadExports = () => import("../tasks/exports.ts")
+
+const exportTask = Command.make("export", {
+  ...storeFlags,
+  id,
+  values: toggle("values", "With the arguments, the answers and the results, which can contain data of callers"),
+  redact: toggle("redact", "With the shapes of the values in their place: names, structure and lengths")
+}).pipe(
+  onStore(
+    "Print a task with its log as JSON, for a bug report or a test",
+    "Prints a task with its log as one JSON value, for a bug report, as the fixture of a test (TaskTest.replay), or for " +
+      "import. It needs --values or --redact.",
+    " <id> (--values | --redact)"
+  ),
+  Command.validate(({ redact, values }) =>
+    redact === values ? invalid("--values or --redact is required, and not both") : Effect.void
+  ),
+  handledBy(loadExports, ({ exportTask }, line) => exportTask(line))
+)
+
+const importTask = Command.make("import", {
+  ...storeFlags,
+  file: Argument.String("file").pipe(Argument.withDescription("The file with the exported task")),
+  start: toggle("start", "Let a task that has not ended go on, whose further steps have effects")
+}).pipe(
+  onStore(
+    "Store a task that was exported",
+    "Stores a task that was exported, with its log: under its id, or under a new one if the store has that already. One " +
+      "that has not ended is cancelled without its compensations, unless --start lets it go on.",
+    " <file>"
+  ),
+  handledBy(loadExports, ({ importTask }, line) => importTask(line))
+)
+
 const schedule = Argument.String("schedule").pipe(Argument.withDescription("The name of the schedule"))
 
 const loadSchedules = () => import("../tasks/schedules.ts")
@@ -252,7 +287,7 @@ const scheduleCommands = [
 
 const commands = [
   ...[list, show, wait, result, failed, ...changeCommands, settle, pause, resume, stats, workers],
-  ...[schedules, ...scheduleCommands, migrate, backup]
+  ...[schedules, ...scheduleCommands, exportTask, importTask, migrate, backup]
 ] as const
 
 /** `skein tasks`. */

@@ -69,7 +69,7 @@ type Env = Process["Service"]["env"]
 
 /** The store could not be used, or refuses an operation on a task. */
 const unusable = ({ message, reason: { _tag } }: TaskError): CommandFailed =>
-  failed(_tag === "NotEnded" ? 1 : 3, quoteLine(message))
+  failed(_tag === "NotEnded" ? 1 : _tag === "InvalidOption" ? 2 : 3, quoteLine(message))
 
 /** There is nothing to do. */
 export const nothing = (message: string): Effect.Effect<never, CommandFailed> => Effect.fail(failed(1, message))
@@ -190,7 +190,8 @@ const toJson = ({ events, labels, needsAttention, place, state }: ListedTask) =>
   return { ...rest, labels, place, ...needsAttention && { needsAttention }, events }
 }
 
-const unknown = (id: string) => nothing(`there is no task ${quoteName(id)}`)
+/** There is no such task. */
+export const unknown = (id: string) => nothing(`there is no task ${quoteName(id)}`)
 
 /** `skein tasks show`. */
 export const show = (line: TaskLine & { readonly values: boolean }): Effect.Effect<void, CommandFailed, Process> =>

@@ -144,7 +144,8 @@ const actionNames: Readonly<Record<OperatorAction["action"], string>> = {
   settle: "settled",
   rerun: "run again as",
   wake: "woken",
-  priority: "priority"
+  priority: "priority",
+  import: "imported"
 }
 
 const describeChildren = ({ completed, failed, live }: InspectedTask["children"]): string | undefined =>
@@ -225,9 +226,9 @@ export const describeTask = (task: InspectedTask, now: number, withValues: boole
     parts.push([
       "operators:",
       ...actions.map(({ action, at, by, detail }) =>
-        `  ${time(at)}  ${actionNames[action]}${detail === undefined ? "" : ` ${cell(detail)}`}${
-          by === undefined ? "" : `, by ${cell(by)}`
-        }`
+        `  ${time(at)}  ${actionNames[action]}${
+          detail === undefined ? "" : ` ${action === "import" ? "from " : ""}${cell(detail)}`
+        }${by === undefined ? "" : `, by ${cell(by)}`}`
       )
     ].join("\n"))
   }

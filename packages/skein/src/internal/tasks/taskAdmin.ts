@@ -12,6 +12,7 @@ import type {
   TaskState,
   TaskStatus
 } from "./taskState.ts"
+import type { ExportedEvent, ExportedTask, TaskReplay } from "./taskExport.ts"
 import type { TaskSchedules } from "./taskSchedule.ts"
 
 /** Which tasks to list: those that have all of the given properties. */
@@ -126,24 +127,7 @@ export interface ListedTask {
 export interface LoggedEvent {
   /** Its position in the log, from 1. After `continueWith` the log begins with `continued`, at a later position. */
   readonly seq: number
-  readonly kind:
-    | "step"
-    | "once"
-    | "timer"
-    | "fired"
-    | "answer"
-    | "timeout"
-    | "received"
-    | "start"
-    | "join"
-    | "emit"
-    | "undo"
-    | "giveUp"
-    | "continued"
-    | "stopped"
-    | "settled"
-    | "patched"
-    | "unpatched"
+  readonly kind: ExportedEvent["kind"]
   /**
    * The name of a step, or of an event that was sent (`received`), the key of a question, the reason of compensations, after how
    * many lost workers the task was given up, why it waits for other code (`stopped`), or a change of the code
@@ -166,10 +150,10 @@ export interface LoggedEvent {
 export interface OperatorAction {
   /** In milliseconds of Unix time. */
   readonly at: number
-  readonly action: "cancel" | "settle" | "rerun" | "wake" | "priority"
+  readonly action: "cancel" | "settle" | "rerun" | "wake" | "priority" | "import"
   /** The operator, as given with the action (`by`). `undefined`: it was not given. */
   readonly by: string | undefined
-  /** The id of the new task of `rerun`, and the new priority. */
+  /** The id of the new task of `rerun`, the new priority, and the id that an imported task had. */
   readonly detail: string | undefined
 }
 
@@ -418,6 +402,35 @@ export interface TaskAdmin {
   readonly check: (
     options?: { readonly tool?: string | undefined; readonly limit?: number | undefined }
   ) => Promise<CodeCheck>
+  /**
+   * A task with its log, to look at it elsewhere, or as a fixture of a test; `undefined` for an unknown id. It has what
+   * callers have sent, decrypted. `redact`: only the shapes of the values (`ExportedTask.redacted`). Default `false`.
+   */
+  readonly exportTask: (
+    id: string,
+    options?: { readonly redact?: boolean | undefined }
+  ) => Promise<ExportedTask | undefined>
+  /**
+   * Stores an exported task, also as the value of its JSON, whatever the limits are. It has a new id if this store has its id
+   * already, and its time to live begins again. A task that has not ended is `cancelled` here, without its compensations,
+   * so that nothing of it runs unless it runs again (`rerun`). `start`: it goes on instead, so that the effects of its further steps
+   * happen. Default `false`. Rejects with `InvalidOption` for another value, and, with `start`, if the task has ended or has
+   * children, or if its values are redacted.
+   */
+  readonly importTask: (
+    exported: unknown,
+    options?: OperatorOptions & { readonly start?: boolean | undefined }
+  ) => Promise<TaskState>
+  /**
+   * Compares an exported task with the code of this process: its log is replayed, nothing starts and nothing is stored, and
+   * only code between steps runs. Rejects with `UnknownTool` if this process has no such task, and with `InvalidOption` for
+   * another value.
+   *
+   * @example
+   * const exported = JSON.parse(await readFile("test/buy-4711.json", "utf8"))
+   * expect(await shop.admin.replay(exported)).toEqual({ _tag: "Matches", next: undefined })
+   */
+  readonly replay: (exported: unknown) => Promise<TaskReplay>
   /** The numbers of tasks by tool and status, and the queue. It reads all tasks: call it every few seconds at most. */
   readonly statistics: () => Promise<TaskStatistics>
   /** The workers of a database; none of a store whose one process runs all tasks. */

@@ -14,7 +14,7 @@ import type { TaskOutcome } from "./taskState.ts"
  * - `KeyError`: the encryption keys are missing, invalid or do not decrypt a stored text.
  * - `InvalidOption`: an option has a value outside its bounds. The message names the option.
  * - `NotEnded`: the task has not ended, or its compensations run: it cannot run again.
- * - `UnknownTool`: the store has no task, limit or schedule of the tool.
+ * - `UnknownTool`: the store has no task, limit or schedule of the tool, or the process has no such task (`replay`).
  * - `InvalidEvent`: the name, the key or the value of an event to send is out of bounds.
  * - `TooManyEvents`: the task has 1,000 events that it has not received.
  * - `InvalidOutput`: a value that a task emits has no JSON form, or is too large.

@@ -11,17 +11,16 @@ import type { LogEntry, Note, TaskStore } from "../store/store.ts"
 import { makeBulk, type RerunOptions } from "./bulk.ts"
 import { checkCode } from "./codeCheck.ts"
 import type { EngineContext } from "./engineContext.ts"
+import { replayExported } from "./codeReplay.ts"
+import { makeExports } from "./exports.ts"
 import { followOutput, readOutput, recordOf } from "./output.ts"
+import { recordData } from "./taskLog.ts"
 
 /** The unsettled tasks that a check reads, by default. */
 const checkedTasks = 1000
 
 /** How often the decision of an operator is appended to a log that grows meanwhile. */
 const maxAppends = 10
-
-/** The associated data of a record. */
-const associatedData = (id: string, { attempt, kind, name }: LogEntry): string =>
-  kind === "once" ? `${id}/once/${name}` : `${id}/${kind}/${attempt}/${name}`
 
 /** The events of the end of a task, which a new task does not have. */
 const ofEnd: ReadonlySet<LogEntry["kind"]> = new Set(["undo", "giveUp", "stopped", "settled"])
@@ -53,7 +52,7 @@ export const makeAdmin = (
   const toEvent = (id: string, entry: LogEntry, withValues: boolean): Effect.Effect<LoggedEvent, TaskError> => {
     const { at, attempt, kind, name, seq, startedAt, value } = entry
     const hasRecord = value !== null
-    const record = hasRecord ? store.decrypt(value, associatedData(id, entry)) : Effect.undefined
+    const record = hasRecord ? store.decrypt(value, recordData(id, entry)) : Effect.undefined
     return Effect.map(readable(record), (text) => ({
       seq,
       kind,
@@ -89,15 +88,15 @@ export const makeAdmin = (
         const value = entry.value === null || entry.value === ""
           ? entry.value
           : yield* Effect.flatMap(
-            store.decrypt(entry.value, associatedData(id, entry)),
-            (text) => store.encrypt(text, associatedData(state.id, entry))
+            store.decrypt(entry.value, recordData(id, entry)),
+            (text) => store.encrypt(text, recordData(state.id, entry))
           )
         yield* store.append(state.id, { ...entry, seq: index + 1, value })
       }
       // A timer has the time of its end.
       const until = events.findLast(({ kind }) => kind !== "timer")?.at
       const next = entries.slice(end).find(({ kind }) => kind === "emit")
-      const behind = next === undefined ? "{}" : yield* store.decrypt(next.value ?? "", associatedData(id, next))
+      const behind = next === undefined ? "{}" : yield* store.decrypt(next.value ?? "", recordData(id, next))
       const { offset = Infinity } = recordOf(behind)
       if (until !== undefined) yield* store.output.copy(id, state.id, offset, until)
       yield* store.bulk.note([id], { action: "rerun", by, detail: state.id })
@@ -170,6 +169,8 @@ export const makeAdmin = (
         (found) => found === undefined ? Effect.undefined : rerun(found, options)
       ),
     ...makeBulk(store, cancel, rerun),
+    ...makeExports(store),
+    replay: (exported) => replayExported(store, engine, exported),
     settle: Effect.fnUntraced(function*(id, { by } = {}) {
       if ((yield* store.admin.find(id))?.needsAttention !== true) return false
       // A worker may append an event in between.

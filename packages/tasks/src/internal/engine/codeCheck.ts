@@ -7,21 +7,18 @@
  * part of a task that is not recorded, so that it cannot distinguish a part that was added from one that was renamed.
  */
 import { cut } from "@skein/protocol/Text"
-import type { Outcome } from "../../TaskState.ts"
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import * as References from "effect/References"
 import type { CodeCheck, CodeFinding } from "../../TaskAdmin.ts"
 import type { TaskError } from "../../TaskError.ts"
-import type { LogEntry, StoredTask, TaskStore, UnsettledTask } from "../store/store.ts"
-import { isErrorResult, messageOf, shortTaskId } from "../base/text.ts"
+import type { LogEntry, TaskStore, UnsettledTask } from "../store/store.ts"
+import { shortTaskId } from "../base/text.ts"
 import { describeEvent, describeEvents } from "./codeChanges.ts"
 import { type EngineContext, isKeyError } from "./engineContext.ts"
-import { replayToStall, unreachedSteps } from "./execution.ts"
+import { failureOf, replay } from "./codeReplay.ts"
+import { unreachedSteps } from "./execution.ts"
 import type { FoundHandler, HandlerRegistry } from "./handlerRegistry.ts"
-import { Run } from "./run.ts"
+import type { Run } from "./run.ts"
 import { TaskLog, textOf } from "./taskLog.ts"
 
 /** The tasks that a check reads. */
@@ -45,9 +42,6 @@ const pagePauseMs = 10
 /** Tasks that are replayed at the same time. */
 const parallelReplays = 4
 
-/** Milliseconds that a replay may take. A task that takes longer is not compared. */
-const maxReplayMs = 10_000
-
 /** The most ids and details in a finding. */
 const maxListed = 10
 
@@ -56,64 +50,6 @@ const maxDetailChars = 300
 
 type Kind = CodeFinding["kind"]
 type Difference = readonly [kind: Kind, detail: string | undefined]
-
-/** A store that changes nothing: its writes wait forever, or do nothing. */
-const readOnly = (store: TaskStore["Service"]): TaskStore["Service"] => ({
-  ...store,
-  setStatusMessage: () => Effect.void,
-  setWaitsForWorker: () => Effect.void,
-  setProgress: () => Effect.void,
-  markLost: () => Effect.void,
-  ask: () => Effect.never,
-  withdraw: () => Effect.never,
-  removeQuestion: () => Effect.never,
-  insertChild: () => Effect.never,
-  append: () => Effect.never,
-  suspend: () => Effect.never,
-  release: () => Effect.never,
-  finish: () => Effect.never,
-  settle: () => Effect.never
-})
-
-/** Replays a task without effects. */
-const replay = (
-  engine: EngineContext,
-  task: StoredTask,
-  log: TaskLog,
-  answers: Run["answers"],
-  { handler, handlers }: FoundHandler
-): Effect.Effect<{ readonly run: Run; readonly exit: Option.Option<Exit.Exit<Outcome>> }> =>
-  Effect.scoped(Effect.gen(function*() {
-    const context = yield* Effect.context<never>()
-    const scope = yield* Effect.scope
-    const run = new Run({
-      engine: {
-        ...engine,
-        store: readOnly(engine.store),
-        holdsLease: () => true,
-        renewLease: Effect.void,
-        noteStepEnd: () => {}
-      },
-      execution: { workerId: "", signals: 0 },
-      ...{ task, log, answers, openQuestions: [], stops: 0, context, scope, handlers },
-      durable: true,
-      isCollecting: true,
-      isCheck: true
-    })
-    engine.handlers.activeRuns.add(run)
-    const exit = yield* Effect.ensuring(
-      Effect.timeoutOption(replayToStall(run, handler), maxReplayMs),
-      Effect.sync(() => engine.handlers.activeRuns.delete(run))
-    )
-    return { run, exit }
-  })).pipe(Effect.provideService(References.MinimumLogLevel, "None"), Effect.withTracerEnabled(false))
-
-/** How the handler has failed in a replay; `undefined` if it has not. */
-const failureOf = (exit: Exit.Exit<Outcome>): string | undefined => {
-  if (exit._tag === "Failure") return messageOf(Cause.squash(exit.cause))
-  if (exit.value._tag === "Error") return exit.value.error.message
-  return isErrorResult(exit.value) ? "a result with isError" : undefined
-}
 
 /** The differences between a task and the handler that would continue it. */
 const compare = Effect.fnUntraced(function*(

@@ -97,6 +97,8 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   #unreceived: ReadonlyArray<UnreceivedEvent> | undefined = undefined
   /** The parts that did not start because the run only replays. */
   readonly unstarted: Array<EventKey> = []
+  /** In a check, the parts that are not recorded, with the position of the next recorded event, and whether they were passed. */
+  readonly newParts: Array<{ readonly part: EventKey; readonly before: number; readonly isPassed: boolean }> = []
   /**
    * The new step that a run which only replays has passed, until it reaches a recorded event. A compensation that is
    * added after it may be that of this step, which has not happened.
@@ -416,7 +418,9 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
     passed?: Effect.Effect<A>
   ): Effect.Effect<A, E, R> {
     if (this.isCollecting) {
-      if (passed === undefined || this.hasBranches || !this.log.hasPending) return this.stall(event)
+      const isPassed = passed !== undefined && !this.hasBranches && this.log.hasPending
+      if (this.isCheck === true) this.newParts.push({ part: event, before: this.log.firstPending, isPassed })
+      if (!isPassed) return this.stall(event)
       if (event.kind === "step") this.passed = event
       return passed
     }

@@ -15,6 +15,10 @@ export type EventKey = Pick<LogEntry, "kind" | "name" | "attempt">
 /** The key of an event, as a text. */
 export const textOf = ({ attempt, kind, name }: EventKey): string => `${kind} ${attempt} ${name}`
 
+/** The associated data of the record of an event. See `Cipher`. */
+export const recordData = (id: string, { attempt, kind, name }: EventKey): string =>
+  kind === "once" ? `${id}/once/${name}` : `${id}/${kind}/${attempt}/${name}`
+
 const unobserved: ReadonlySet<LogEntry["kind"]> = new Set([
   "timer",
   "undo",

@@ -113,6 +113,9 @@ export const promisedAdmin = (runner: Runner<TaskAdmin>): Promised<TaskAdmin["Se
     resume: true,
     tools: true,
     check: true,
+    exportTask: true,
+    importTask: true,
+    replay: true,
     statistics: true,
     workers: true
   }, runner)

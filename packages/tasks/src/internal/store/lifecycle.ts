@@ -19,7 +19,10 @@ import { recordCancellation } from "./runSignals.ts"
 import { escape, permanentError, toJson, unescape } from "./storedText.ts"
 
 /** A task id: 190 random bits, as 32 letters and digits. */
-const newId = (): string => RandomId.make(32)
+export const newId = (): string => RandomId.make(32)
+
+/** Whether a text can be the id of a task. */
+export const isTaskId = (id: string): boolean => /^[\w-]{32}$/.test(id)
 
 const tooLong = (name: string) => permanentError(`the ${name} of a task exceeds ${maxNameChars} characters`)
 

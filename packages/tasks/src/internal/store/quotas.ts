@@ -87,16 +87,21 @@ export const make = (database: Database) => {
      FROM json_each(?) WHERE TRUE GROUP BY 1, 2 ${addToCounts}`
   )
   const clearEmpty = database.prepare("DELETE FROM skein_task_counts WHERE kind > 0 AND retained <= 0")
-  const subtract = database.isPostgres
+  const change = database.isPostgres
     ? database.prepare(counters.countAll)
     : (items: string) => Effect.andThen(addAll(items), clearEmpty())
 
   return {
     /** Counts a new task on SQLite, in the transaction that has found room for it. */
     increment: ({ counter, tool }: QuotaKey): Effect.Effect<unknown, TaskError> => add(tool, counter),
+    /** Counts a task that was inserted whatever the limits are. */
+    add: ({ counter, tool }: QuotaKey, isLive: boolean): Effect.Effect<unknown, TaskError> =>
+      change(JSON.stringify(
+        ["", tool, counter].map((name, kind) => ({ kind, name, live: Number(isLive), retained: 1 }))
+      )),
     /** Counts deleted tasks. Deletes counters of owners that have reached zero. */
     decrement: (tasks: ReadonlyArray<QuotaKey & { readonly isLive: boolean }>): Effect.Effect<unknown, TaskError> =>
-      subtract(JSON.stringify(differencesOf(tasks))),
+      change(JSON.stringify(differencesOf(tasks))),
     /** The error for the limit that is reached. */
     limitError: (key: QuotaKey, { all, client, tool }: TaskLimits): Effect.Effect<TaskError, TaskError> =>
       Effect.map(read(key.tool, key.counter), (rows) => {

@@ -34,16 +34,17 @@ import { encryptedTexts, escape, plainTexts } from "./storedText.ts"
 import * as gates from "./gates.ts"
 import * as status from "./status.ts"
 import * as topics from "./topics.ts"
+import * as transfer from "./transfer.ts"
 
-/** Whether a text can be the id of a task. Clients may send any text, and the store reads only for possible ids. */
-const isId = (id: string): boolean => /^[\w-]{32}$/.test(id)
-
-/** An operation on a task, which answers `unknown` without a query for a text that cannot be the id of a task. */
+/**
+ * An operation on a task, which answers `unknown` without a query for a text that cannot be the id of a task: clients may
+ * send any text.
+ */
 const ofTask = <Args extends ReadonlyArray<unknown>, A>(
   operation: (id: string, ...args: Args) => Effect.Effect<A, TaskError>,
   unknown: Effect.Effect<NoInfer<A>, TaskError>
 ) =>
-(id: string, ...args: Args): Effect.Effect<A, TaskError> => isId(id) ? operation(id, ...args) : unknown
+(id: string, ...args: Args): Effect.Effect<A, TaskError> => lifecycle.isTaskId(id) ? operation(id, ...args) : unknown
 
 /**
  * Retries an effect while the connection to the database is lost: the database may go away at any moment of a start.
@@ -86,6 +87,7 @@ export const make = Effect.fnUntraced(function*(
     clock: database.clock,
     labels: labelStore,
     bulk: bulk.make(context),
+    transfer: transfer.make(context, labelStore),
     tools: gates.make(context),
     children: children.make(context),
     output: outputs,
@@ -102,7 +104,7 @@ export const make = Effect.fnUntraced(function*(
     answer: ofTask(all.answer, Effect.succeed(false)),
     send: ofTask(all.send, events.unknownTask),
     expireWithin: ofTask(all.expireWithin, Effect.succeed(Infinity)),
-    remove: (ids) => all.remove(ids.filter(isId)),
+    remove: (ids) => all.remove(ids.filter(lifecycle.isTaskId)),
     transaction: (effect) => database.transaction(effect),
     findForeignChange: findForeignChange(database, changes),
     listen: changes.listen,

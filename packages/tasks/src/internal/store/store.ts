@@ -19,6 +19,7 @@ import type {
   ToolState
 } from "../../TaskAdmin.ts"
 import type { TaskError } from "../../TaskError.ts"
+import type { ExportedQuestion, ExportedTask } from "../../TaskExport.ts"
 import type { Labels, ListPosition, NewTask, Outcome, Owner, Pace, Question, State } from "../../TaskState.ts"
 import type { QueueCount } from "../telemetry/taskMetrics.ts"
 import type { ChildLink, ChildStore } from "./childStore.ts"
@@ -195,6 +196,20 @@ export interface LabelStore {
   readonly setAll: (id: string, labels: Labels) => Effect.Effect<void, TaskError>
   /** Fails as `set` does, for the labels of a new task. */
   readonly check: (labels: Labels) => Effect.Effect<void, TaskError>
+}
+
+/** Moves tasks from one store to another. */
+export interface TransferStore {
+  /** The questions of a task with all that is stored of them, in the order in which they were asked. */
+  readonly readQuestions: (id: string) => Effect.Effect<ReadonlyArray<ExportedQuestion>, TaskError>
+  /**
+   * Inserts an exported task under an id, with a log whose values are encrypted for this id, whatever the limits are.
+   * `start`: a worker may claim it; otherwise it is settled. Returns `false` if the id is taken.
+   */
+  readonly insert: (
+    exported: ExportedTask,
+    options: { readonly id: string; readonly log: ReadonlyArray<LogEntry>; readonly start: boolean }
+  ) => Effect.Effect<boolean, TaskError>
 }
 
 /** The gates of tools: see `gates.ts`. */
@@ -484,6 +499,8 @@ export class TaskStore extends Context.Service<TaskStore, {
   readonly output: OutputStore
   /** The changes of many tasks by an operator. */
   readonly bulk: BulkStore
+  /** Moves tasks from one store to another. */
+  readonly transfer: TransferStore
   /** The limits of tools, for the workers of all processes. */
   readonly tools: ToolStore
   /** The queries of a check of the code. */

@@ -47,11 +47,17 @@ const replayingStore = (store: TaskStore["Service"]): TaskStore["Service"] =>
         isRepeated === true && entry.kind !== "giveUp" && result === "appended" ? "refused" : result)
   })
 
-/** The engine on a database in memory that outlives it. */
-export const layerEngine = (options: EngineOptions, replays: boolean) => {
+/**
+ * The engine on a database in memory that outlives it. `replays`: each run is lost after each event. `runsTasks`: `true` by
+ * default.
+ */
+export const layerEngine = (
+  options: EngineOptions,
+  { replays = false, runsTasks = true }: { readonly replays?: boolean; readonly runsTasks?: boolean }
+) => {
   const store = Layer.effect(TaskStore, Effect.map(sqlStore.make(), replays ? replayingStore : (store) => store))
   const single = {
-    runsTasks: true,
+    runsTasks,
     pools: undefined,
     host: "test",
     pid: process.pid,
