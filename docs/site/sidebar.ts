@@ -137,7 +137,8 @@ export const groups: ReadonlyArray<Group> = [
       "coming-from/fastmcp-npm.md",
       "coming-from/fastmcp-python.md",
       "coming-from/effect-ai.md",
-      "comparison.md"
+      "comparison.md",
+      "task-engines.md"
     ]
   },
   {
