@@ -354,6 +354,12 @@ describe("skein tasks", () => {
         new RegExp(`^new\\\\u\\{1b\\}\\[2J year +bake +0 2 1 1 \\* +Europe/Berlin +in \\S+ +\\ds ago +${task}$`)
       )
       expect(yield* json(tasks("schedules", "--json"))).toMatchObject([{ name, tool: "bake", lastTask: task }])
+      const span = ["--from", "2022-01-01", "--to", "2024-01-02"]
+      expect(yield* output(tasks("backfill", name, ...span, "--dry-run"))).toMatch(/would start.*\n.*would start/)
+      expect(yield* output(tasks("backfill", name, ...span))).toContain("\n\n3 of 3 times have started a task.")
+      expect(yield* output(tasks("backfill", name, ...span))).toContain("\n\n0 of 3 times have started a task.")
+      expect((yield* tasks("backfill", name)).err).toContain("--from is required")
+      expect((yield* tasks("backfill", "x", ...span)).code).toBe(1)
       expect(yield* output(tasks("pause-schedule", name))).toContain("is paused.")
       expect((yield* tasks("pause-schedule", name)).err).toContain("is paused already")
       expect(yield* output(tasks("schedules"))).toContain("  paused  ")

@@ -103,6 +103,23 @@ export interface Schedule extends Times {
   readonly lastTask: string | undefined
 }
 
+/** A span of time, in milliseconds of Unix time. */
+export interface Span {
+  readonly from: number
+  /** Times at or after it start no tasks. Default: now. */
+  readonly to?: number | undefined
+}
+
+/** A time of a schedule that was backfilled. */
+export interface Backfilled {
+  /** The time, in milliseconds of Unix time. */
+  readonly at: number
+  /** The id of its task; `undefined`: it would start one (`dryRun`). */
+  readonly task: string | undefined
+  /** Whether the task was started now. */
+  readonly isStarted: boolean
+}
+
 /** The schedules of a store. */
 export class TaskSchedules extends Context.Service<TaskSchedules, {
   /**
@@ -139,4 +156,21 @@ export class TaskSchedules extends Context.Service<TaskSchedules, {
    * Returns the task; `undefined` for an unknown name. Fails with `LimitExceeded` at a limit.
    */
   readonly trigger: (name: string) => Effect.Effect<State | undefined, TaskError>
+  /**
+   * Starts the tasks of the times of a span, from `from` until before `to`, as if the schedule had started them then: those of a
+   * new schedule, or of a pause. Times in milliseconds of Unix time. A time that has a task already, of the schedule or of an earlier
+   * call, starts none, so that a call can be repeated while the tasks exist. `overlap` does not matter, and the next time stays as it
+   * is. `to`: now by default. `dryRun`: it starts nothing. Default `false`.
+   *
+   * Returns the times with their tasks; `undefined` for an unknown name. Fails with `InvalidOption` for more than 1,000
+   * times, and for a span that ends in the future or before it begins; with `LimitExceeded` at a limit, when the times
+   * before have their tasks.
+   *
+   * @example
+   * const reports = schedules.backfill("nightly report", { from: Date.parse("2026-03-01"), dryRun: true })
+   */
+  readonly backfill: (
+    name: string,
+    span: Span & { readonly dryRun?: boolean | undefined }
+  ) => Effect.Effect<ReadonlyArray<Backfilled> | undefined, TaskError>
 }>()("@skein/tasks/TaskSchedules") {}

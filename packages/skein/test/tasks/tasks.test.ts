@@ -330,6 +330,9 @@ describe("skein/tasks", () => {
     await shop.schedules.set("daily", { cron: "0 7 * * *", task: { tool: "report", args: { customer: "Beta" } } })
     expect((await shop.schedules.list()).map(({ name }) => name)).toEqual(["daily", "nightly"])
     expect([await shop.schedules.pause("daily"), await shop.schedules.resume("daily")]).toEqual([true, true])
+    const span = { from: Date.parse("2024-03-01"), to: Date.parse("2024-03-03") }
+    expect(await shop.schedules.backfill("daily", { ...span, dryRun: true })).toHaveLength(2)
+    expect(await shop.schedules.backfill("daily", span)).toMatchObject([{ isStarted: true }, { isStarted: true }])
     expect(await shop.schedules.remove("daily")).toBe(true)
     // @ts-expect-error the argument is not one of the task
     void (() => taskSchedule("wrong", report, { cron: "0 2 * * *", args: { client: "Acme" } }))

@@ -110,6 +110,41 @@ for (const [store, layer] of [["memory", memory], ["encrypted", sealed]] as cons
         const [{ args } = { args: "" }] = yield* sql<{ args: string }>`SELECT args FROM skein_task_schedules`
         expect(args.includes("Ada")).toBe(store === "memory")
       }).pipe(Effect.provide(layer)))
+
+    it.effect("starts the tasks of a span once, however often that is repeated", () =>
+      Effect.gen(function*() {
+        const runs = yield* recording
+        const { backfill, get, pause, set } = yield* schedules
+        yield* TestClock.setTime(48 * hour)
+        const task = { tool: "report", args: { secret: "Ada", at: "" }, owner: "ada" }
+        yield* set("reports", { ...hourly, task, timeArgument: "at", overlap: "skip" })
+        yield* pause("reports")
+        const span = { from: 3 * hour, to: 6 * hour }
+        const planned = yield* backfill("reports", { ...span, dryRun: true })
+        expect(planned).toEqual([3, 4, 5].map((at) => ({ at: at * hour, task: undefined, isStarted: false })))
+        const first = yield* backfill("reports", { ...span, to: 5 * hour })
+        expect(first!.map(({ isStarted }) => isStarted)).toEqual([true, true])
+        const second = yield* backfill("reports", span)
+        expect(second!.map(({ isStarted }) => isStarted)).toEqual([false, false, true])
+        expect(second!.slice(0, 2).map(({ task }) => task)).toEqual(first!.map(({ task }) => task))
+        yield* ran(runs, 3)
+        expect((runs as Array<{ readonly at: string }>).map(({ at }) => at).toSorted()).toEqual(
+          [3, 4, 5].map((at) => new Date(at * hour).toISOString())
+        )
+        expect(yield* tasks).toHaveLength(3)
+        expect(yield* get("reports")).toMatchObject({ isPaused: true, lastTask: undefined })
+        expect(yield* backfill("other", span)).toBeUndefined()
+        for (
+          const [wrong, message] of [
+            [{ from: 5 * hour, to: 4 * hour }, "must begin before it ends"],
+            [{ from: 5 * hour, to: 49 * hour }, "must not end in the future"],
+            [{ from: -1001 * hour }, "more than 1000 times"]
+          ] as const
+        ) {
+          const { reason } = yield* Effect.flip(backfill("reports", wrong))
+          expect([reason._tag, reason.message]).toEqual(["InvalidOption", expect.stringContaining(message)])
+        }
+      }).pipe(Effect.provide(layer)))
   })
 }
 

@@ -13,7 +13,7 @@ import { choice, invalid, option, text, texts, toggle } from "./commandLine.ts"
 const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** An option with a time, in milliseconds of Unix time: a date of ISO 8601, or an age. */
-const time = (name: string, description: string) =>
+export const time = (name: string, description: string) =>
   option(name, "<time>", description, (text) => {
     const [, number, unit = ""] = /^(\d{1,9})([smhd])$/.exec(text) ?? []
     if (number !== undefined) return Effect.map(Clock.currentTimeMillis, (now) => now - Number(number) * units[unit]!)

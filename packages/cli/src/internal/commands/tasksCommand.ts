@@ -19,7 +19,7 @@ import {
   storeFooter
 } from "./storeCommand.ts"
 import { changeCommands } from "./taskChangeCommands.ts"
-import { cursorFlag, filterFlags, filterNames, statusFlag } from "./taskFilterFlags.ts"
+import { cursorFlag, filterFlags, filterNames, statusFlag, time } from "./taskFilterFlags.ts"
 import { checkOperands, idOf, serverTarget, serverTaskFlags } from "./taskOperands.ts"
 
 const maxListed = 1000
@@ -285,9 +285,26 @@ const scheduleCommands = [
   )
 ] as const
 
+const backfill = Command.make("backfill", {
+  ...storeFlags,
+  schedule,
+  from: time("from", "The first time: a date in UTC, or an age such as 12h or 7d"),
+  to: time("to", "The end of the span, which is not a part of it: now by default"),
+  dryRun: toggle("dry-run", "Only list the times, and which of them have a task")
+}).pipe(
+  onStore(
+    "Start the tasks of a schedule for the times of a span that is over",
+    "Starts a task of a schedule for each of its times in a span, at most 1,000. A time that has a task already starts " +
+      "none, so that the command can be repeated while the tasks exist.",
+    " <schedule> --from <time>"
+  ),
+  Command.validate(({ from }) => from === undefined ? invalid("--from is required") : Effect.void),
+  handledBy(loadSchedules, ({ backfill }, line) => backfill({ ...line, from: line.from! }))
+)
+
 const commands = [
   ...[list, show, wait, result, failed, ...changeCommands, settle, pause, resume, stats, workers],
-  ...[schedules, ...scheduleCommands, exportTask, importTask, migrate, backup]
+  ...[schedules, ...scheduleCommands, backfill, exportTask, importTask, migrate, backup]
 ] as const
 
 /** `skein tasks`. */

@@ -1,7 +1,7 @@
 /**
  * Runs the commands of `skein tasks` on the schedules of a store.
  */
-import { type Schedule, TaskSchedules } from "@skein/tasks/TaskSchedules"
+import { type Backfilled, type Schedule, TaskSchedules } from "@skein/tasks/TaskSchedules"
 import * as Clock from "effect/Clock"
 import type * as Effect from "effect/Effect"
 import { quoteName } from "../base/format.ts"
@@ -67,6 +67,29 @@ const trigger = (line: ScheduleLine): Effect.Effect<void, CommandFailed, Process
     const state = yield* trigger(line.schedule)
     if (state === undefined) return yield* unknown(line.schedule)
     return yield* print(line, { schedule: line.schedule, task: state.id }, () => `The task is ${state.id}`)
+  })
+
+const describeTimes = (times: ReadonlyArray<Backfilled>, dryRun: boolean, colors?: Colors): string => {
+  const rows = times.map(({ at, isStarted, task }) => [
+    new Date(at).toISOString(),
+    isStarted ? "started" : task === undefined ? "would start" : "exists",
+    task ?? ""
+  ])
+  const count = times.filter(({ isStarted, task }) => isStarted || task === undefined).length
+  const done = `${count} of ${times.length} times ${dryRun ? "would start" : "have started"} a task.`
+  return times.length === 0 ? "The span has no times." : `${table(["TIME", "", "TASK"], rows, colors)}\n\n${done}`
+}
+
+/** `skein tasks backfill`. */
+export const backfill = (
+  line: ScheduleLine & { readonly from: number; readonly to: number | undefined; readonly dryRun: boolean }
+): Effect.Effect<void, CommandFailed, Process> =>
+  withStore(line, function*() {
+    const { backfill } = yield* TaskSchedules
+    const { dryRun, from, schedule, to } = line
+    const times = yield* backfill(schedule, { from, to, dryRun })
+    if (times === undefined) return yield* unknown(schedule)
+    return yield* print(line, { schedule, dryRun, times }, (colors) => describeTimes(times, dryRun, colors))
   })
 
 /** The commands that change one schedule. */

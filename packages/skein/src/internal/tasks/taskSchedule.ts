@@ -83,6 +83,16 @@ export interface Schedule {
   readonly lastTask: string | undefined
 }
 
+/** A time of a schedule that was backfilled. */
+export interface BackfilledTime {
+  /** The time, in milliseconds of Unix time. */
+  readonly at: number
+  /** The id of its task; `undefined`: it would start one (`dryRun`). */
+  readonly task: string | undefined
+  /** Whether the task was started now. */
+  readonly isStarted: boolean
+}
+
 /** The schedules of a store. Promises reject with a `TaskError`. */
 export interface TaskSchedules {
   /**
@@ -111,6 +121,19 @@ export interface TaskSchedules {
   readonly resume: (name: string) => Promise<boolean>
   /** Starts a task of a schedule now. Returns the task; `undefined` for an unknown name. */
   readonly trigger: (name: string) => Promise<TaskState | undefined>
+  /**
+   * Starts the tasks of the times of a span, from `from` until before `to`, in milliseconds of Unix time; `to` is now by default.
+   * A time that has a task already starts none, so that a call can be repeated while the tasks exist. `dryRun`: it starts nothing.
+   * Returns the times with their tasks; `undefined` for an unknown name. Rejects with `InvalidOption` for more than 1,000
+   * times, and for a span that ends in the future or before it begins; with `LimitExceeded` at a limit.
+   *
+   * @example
+   * await shop.schedules.backfill("nightly report", { from: Date.parse("2026-03-01"), to: Date.parse("2026-03-08") })
+   */
+  readonly backfill: (
+    name: string,
+    span: { readonly from: number; readonly to?: number | undefined; readonly dryRun?: boolean | undefined }
+  ) => Promise<ReadonlyArray<BackfilledTime> | undefined>
 }
 
 /**

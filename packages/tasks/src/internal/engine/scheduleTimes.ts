@@ -81,6 +81,27 @@ export const checkSchedule = (name: string, options: TimeOptions): Effect.Effect
         : Effect.succeed(parsed.success))
   })
 
+/** The times of a span that `TaskSchedules.backfill` starts tasks for. */
+const maxBackfilled = 1000
+
+/** The times of a schedule in a span. Fails with `InvalidOption` for a span that is not over, and for too many times. */
+export const timesOf = (
+  cron: Cron.Cron,
+  { from, now, to = now }: { readonly from: number; readonly to?: number | undefined; readonly now: number }
+): Effect.Effect<ReadonlyArray<number>, TaskError> =>
+  Effect.suspend(() => {
+    if (!(from <= to && to <= now)) {
+      return invalid("the span of a backfill must begin before it ends, and must not end in the future")
+    }
+    const times: Array<number> = []
+    for (let time = timeAfter(cron, from - 1); time < to; time = timeAfter(cron, time)) {
+      if (times.push(time) > maxBackfilled) {
+        return invalid(`the span has more than ${maxBackfilled} times: backfill shorter ones, one after the other`)
+      }
+    }
+    return Effect.succeed(times)
+  })
+
 /** The times that are due. */
 export interface DueTimes {
   /** The times that start tasks, in their order. */

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { TaskError } from "../../TaskError.ts"
-import type { Definition, Schedule, TaskSchedules, Times } from "../../TaskSchedules.ts"
+import type { Backfilled, Definition, Schedule, TaskSchedules, Times } from "../../TaskSchedules.ts"
 import { isFinal, type NewTask, type State } from "../../TaskState.ts"
 import { toPageSize } from "../base/bounds.ts"
 import { isUnreachable, maxTime } from "../store/database.ts"
@@ -13,7 +13,7 @@ import type { ScheduleRow } from "../store/schedules.ts"
 import type { TaskStore } from "../store/store.ts"
 import { fromJson, permanentError, toJson } from "../store/storedText.ts"
 import { Alarm } from "./alarm.ts"
-import { checkSchedule, findDue, parseTimes, timeAfter, withDefaults } from "./scheduleTimes.ts"
+import { checkSchedule, findDue, parseTimes, timeAfter, timesOf, withDefaults } from "./scheduleTimes.ts"
 import type { ClockCheck } from "./clockCheck.ts"
 import type { StoreOutage } from "./storeOutage.ts"
 
@@ -108,6 +108,9 @@ const storedTask = ({ task }: Definition): Stored["task"] => {
   }
 }
 
+/** The key of the task of a time: the time has one task. */
+const keyOf = (name: string, time: number): string => `schedule/${name}/${toText(time)}`
+
 /** The arguments with the time for which a task is started. */
 const withTime = (args: NewTask["args"], timeArgument: string | undefined, time: number): NewTask["args"] =>
   timeArgument === undefined ? args : { ...args, [timeArgument]: toText(time) }
@@ -151,7 +154,7 @@ export const makeSchedules = ({ clockCheck, outage, store, submit }: ScheduleOpt
         const { id } = yield* submit({
           ...task,
           args: withTime(args, timeArgument, time),
-          key: `schedule/${name}/${toText(time)}`
+          key: keyOf(name, time)
         })
         yield* schedules.noteTask(name, time, id)
         last = id
@@ -290,7 +293,27 @@ export const makeSchedules = ({ clockCheck, outage, store, submit }: ScheduleOpt
         const state = yield* submit({ ...task, args: withTime(yield* argsOf(row), timeArgument, now) })
         yield* schedules.noteTask(name, now, state.id)
         return state
-      }))
+      })),
+    backfill: Effect.fnUntraced(function*(name, { dryRun = false, from, to }) {
+      const row = yield* schedules.find(name)
+      if (row === undefined) return undefined
+      const { task, timeArgument, times } = yield* decode(row)
+      const spanned = yield* timesOf(yield* toCron(name, times), { from, to, now: yield* store.clock.now })
+      const args = yield* argsOf(row)
+      return yield* Effect.forEach(spanned, (at) => {
+        const key = keyOf(name, at)
+        const started: Effect.Effect<Backfilled, TaskError> = dryRun
+          ? Effect.succeed({ at, task: undefined, isStarted: false })
+          : Effect.map(
+            submit({ ...task, args: withTime(args, timeArgument, at), key }),
+            ({ id }) => ({ at, task: id, isStarted: true })
+          )
+        return Effect.flatMap(
+          store.findKey({ ...task, key }),
+          (found) => found === undefined ? started : Effect.succeed({ at, task: found, isStarted: false })
+        )
+      })
+    })
   }
   return { service, loop }
 }

@@ -129,5 +129,6 @@ export const promisedSchedules = (runner: Runner<TaskSchedules>): Promised<TaskS
     list: true,
     pause: true,
     resume: true,
-    trigger: true
+    trigger: true,
+    backfill: true
   }, runner)

@@ -244,6 +244,12 @@ export const make = (
      WHERE owner = ? AND tool = ? AND submission_key = ? AND expires_at <= ?`
   )
 
+  const findKey: Store["findKey"] = ({ key = "", owner, tool }) =>
+    Effect.map(
+      Effect.flatMap(database.now, (now) => selectByKey(ownerToRow(owner), escape(tool), escape(key), now)),
+      ([row]) => row && textOf(row, "id")
+    )
+
   /** Inserts a task with its labels. */
   const insertLabelled: typeof insertNew = (task, worker, then, link) => {
     const created = insertNew(task, worker, then, link)
@@ -261,8 +267,8 @@ export const make = (
     if (key.length > maxNameChars) return Effect.fail(tooLong("key"))
     const named = [ownerToRow(task.owner), escape(task.tool), key] as const
     const found = Effect.flatMap(
-      Effect.flatMap(database.now, (now) => selectByKey(...named, now)),
-      ([row]) => row === undefined ? Effect.undefined : get(row["id"] as string)
+      findKey({ ...task, key: task.key }),
+      (id) => id === undefined ? Effect.undefined : get(id)
     )
     const inserted = Effect.andThen(
       Effect.flatMap(database.now, (now) => freeKey(...named, now)),
@@ -351,7 +357,7 @@ export const make = (
     )
   }
 
-  return { insert, insertChild, finish, remove }
+  return { insert, insertChild, findKey, finish, remove }
 }
 
 const notEnded = /* @__PURE__ */ Effect.succeed(false)

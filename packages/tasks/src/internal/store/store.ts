@@ -265,6 +265,10 @@ export class TaskStore extends Context.Service<TaskStore, {
     worker?: string,
     then?: (state: State, isClaimed: boolean) => Effect.Effect<void>
   ) => Effect.Effect<State, TaskError>
+  /** The id of the task with a key (`NewTask.key`); `undefined` if there is none. */
+  readonly findKey: (
+    task: Required<Pick<NewTask, "owner" | "tool" | "key">>
+  ) => Effect.Effect<string | undefined, TaskError>
   /**
    * Inserts a child, unless its place is taken. Returns the id of the child at that place; `undefined` if the parent has
    * ended. Fails with `LimitExceeded`. `then` follows only if it is new.
