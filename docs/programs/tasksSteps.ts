@@ -57,6 +57,18 @@ export const Orders = Layer.effectDiscard(
 )
 // #endregion
 
+// #region heartbeat
+const bakeAll = (count: number) =>
+  Step.run("bake all", { heartbeatTimeout: "1 minute", retry: { times: 3 } }, () =>
+    Effect.gen(function*() {
+      const baked = yield* Step.lastHeartbeat
+      for (let cake = typeof baked === "number" ? baked : 0; cake < count; cake++) {
+        yield* bakeOne
+        yield* Step.heartbeat(cake + 1)
+      }
+    }))
+// #endregion
+
 // #region between
 const today = Effect.map(Clock.currentTimeMillis, (now) => new Date(now).toISOString().slice(0, 10))
 
@@ -78,6 +90,7 @@ export const Stepping = McpServer.layer(
       const { kilos } = yield* flour(count)
       yield* book(yield* Task.id, kilos)
       yield* cakes(count)
+      yield* bakeAll(count)
       yield* Progress.report({ progress: 1 })
       return `${count} cakes, ${yield* day}`
     })),

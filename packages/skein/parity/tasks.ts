@@ -19,6 +19,8 @@ export const rows: ReadonlyArray<readonly [effect: string, skein: string | { rea
   ["@skein/tasks/SqliteTasks.migrate", "sqliteTasks().migrate"],
   ["@skein/tasks/SqliteTasks.backup", "sqliteTasks().backup"],
   ["@skein/tasks/Step.run", "TaskContext.step"],
+  ["@skein/tasks/Step.heartbeat", "RunningStep.heartbeat"],
+  ["@skein/tasks/Step.lastHeartbeat", "RunningStep.lastHeartbeat"],
   ["@skein/tasks/Step.sleep", "TaskContext.sleep"],
   ["@skein/tasks/Step.compensate", "TaskContext.compensate"],
   ["@skein/tasks/Step.withCompensation", "TaskContext.step({ compensate })"],

@@ -37,6 +37,11 @@ export interface StepOptions<A, E, Failure = E> {
    */
   readonly timeout?: Duration.Input | undefined
   /**
+   * How long an attempt may go on without `Step.heartbeat`: without a limit by default. It fails as with `timeout`, and the
+   * next attempt reads the last details. A worker that dies is noticed by its lease; this option is for a step that hangs.
+   */
+  readonly heartbeatTimeout?: Duration.Input | undefined
+  /**
    * Whether the step's writes with the engine's `SqlClient` are committed together with its record: the step then runs
    * exactly once. A failure rolls the writes back. Such a step must be short and do nothing but SQL; on SQLite all
    * other statements wait for it. Default `false`: the step runs *at least* once.
@@ -98,6 +103,10 @@ export class CurrentTask extends Context.Service<CurrentTask, {
     execute: (key: string) => Effect.Effect<A, E, R>,
     undo?: (value: A, reason: UndoReason) => Effect.Effect<unknown, E2, R2>
   ) => Effect.Effect<A, E | StepTimeout, R | R2>
+  /** `Step.heartbeat` documents it. */
+  readonly heartbeat: (details?: unknown) => Effect.Effect<void>
+  /** `Step.lastHeartbeat`. */
+  readonly lastHeartbeat: Effect.Effect<unknown>
   readonly sleep: (name: string, duration: Duration.Input) => Effect.Effect<void>
   /** `Task.awaitEvent` documents it. */
   readonly awaitEvent: <A = unknown>(name: string, options?: EventOptions<A>) => Effect.Effect<A, EventError>

@@ -51,25 +51,63 @@ export type { Retry } from "./internal/base/retry.ts"
  *   retry: { times: 5, while: (error) => error._tag !== "Refused" }
  * }, (key) => orderFlour(2, key))
  */
-export const run = <A = void, E = never, R = never, T extends Duration.Input | undefined = undefined>(
+export const run = <
+  A = void,
+  E = never,
+  R = never,
+  T extends Duration.Input | undefined = undefined,
+  H extends Duration.Input | undefined = undefined
+>(
   name: string,
   options:
-    & StepOptions<A, E, NoInfer<E | TimeoutOf<T>>>
-    & { readonly timeout?: T }
+    & StepOptions<A, E, NoInfer<E | TimeoutOf<T | H>>>
+    & { readonly timeout?: T; readonly heartbeatTimeout?: H }
     & RequiresErrorSchema<E>,
   execute: (key: string) => Effect.Effect<StepValue<NoInfer<A>>, E, R>
-): Effect.Effect<A, E | TimeoutOf<T>, R | CurrentTask> => {
+): Effect.Effect<A, E | TimeoutOf<T | H>, R | CurrentTask> => {
   // A value without a schema is dropped, so its type does not matter; a step without a limit does not exceed it.
   const executed = execute as (key: string) => Effect.Effect<A, E, R>
   const given = options as StepOptions<A, E, E | StepTimeout>
   const step = (undo?: Undo<A>) => Effect.flatMap(CurrentTask, (task) => task.step(name, given, executed, undo))
   const plain = step()
   compensated.set(plain, (undo: Undo<never>) => step(undo as Undo<A>))
-  return plain as Effect.Effect<A, E | TimeoutOf<T>, R | CurrentTask>
+  return plain as Effect.Effect<A, E | TimeoutOf<T | H>, R | CurrentTask>
 }
 
-/** The failure of a step with a limit; `never` for one without. */
+/** The failure of a step with limits; `never` for one without any. */
 export type TimeoutOf<T> = [T] extends [undefined] ? never : StepTimeout
+
+/**
+ * Reports that a step makes progress: before its `heartbeatTimeout` ends, and with details such as a position in a list. The
+ * next attempt of the step reads the last details (`lastHeartbeat`), also on another worker, and operators see them
+ * (`TaskAdmin.inspect`, `skein tasks show --values`) until the step ends.
+ *
+ * - The details are JSON, of up to 8,192 characters. Without them it only resets the `heartbeatTimeout`.
+ * - They are written at most once in two seconds, and when an attempt fails or is interrupted. A process that dies loses
+ *   those of its last two seconds.
+ * - It is a defect outside of a step, and for details out of bounds (`InvalidOption`).
+ *
+ * @example
+ * const imported = Step.run("import", { heartbeatTimeout: "1 minute", retry: { times: 3 } }, () =>
+ *   Effect.gen(function*() {
+ *     const from = (yield* Step.lastHeartbeat) as number | undefined ?? 0
+ *     for (let line = from; line < lines.length; line++) {
+ *       yield* importLine(lines[line])
+ *       yield* Step.heartbeat(line + 1)
+ *     }
+ *   }))
+ */
+export const heartbeat = (details?: unknown): Effect.Effect<void, never, CurrentTask> =>
+  Effect.flatMap(CurrentTask, (task) => task.heartbeat(details))
+
+/**
+ * The last details that this step has reported with `heartbeat`, in this attempt or an earlier one, as JSON makes them.
+ * `undefined`: there are none. It is a defect outside of a step.
+ */
+export const lastHeartbeat: Effect.Effect<unknown, never, CurrentTask> = /* @__PURE__ */ Effect.flatMap(
+  CurrentTask,
+  (task) => task.lastHeartbeat
+)
 
 /** Undoes a step. Its services are those of the effect that `withCompensation` returns. */
 type Undo<A> = (value: A, reason: UndoReason) => Effect.Effect<unknown, unknown, unknown>

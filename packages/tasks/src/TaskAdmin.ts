@@ -83,6 +83,16 @@ export interface ExecutingStep {
    * `inspect` reads it. `undefined`: of fewer than 5.
    */
   readonly medianMs: number | undefined
+  /** The last details that it has reported (`Step.heartbeat`). Only `inspect` reads them. `undefined`: there are none. */
+  readonly heartbeat: Heartbeat | undefined
+}
+
+/** The last details that a step has reported. */
+export interface Heartbeat {
+  /** When it has reported them, in milliseconds of Unix time. They are stored every two seconds. */
+  readonly at: number
+  /** The details as JSON text: only if values were asked for. */
+  readonly details: string | undefined
 }
 
 /**
@@ -360,7 +370,7 @@ export class TaskAdmin extends Context.Service<TaskAdmin, {
   ) => Effect.Effect<ReadonlyArray<ListedTask>, TaskError>
   /**
    * A task with its open questions and its log; `undefined` for an unknown id. `values`: also its arguments, its outcome
-   * and the records of the steps, decrypted, which may hold what callers have sent. Default `false`.
+   * the records of the steps and the details of their heartbeats, decrypted, which may hold what callers have sent. Default `false`.
    *
    * @example
    * const steps = admin.inspect(id, { values: true })

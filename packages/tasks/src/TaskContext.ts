@@ -145,8 +145,23 @@ export interface RunningStep {
   /** The same in each attempt of this step in this task, and different from all others: for receivers that compare keys. */
   readonly key: string
   /**
+   * Reports that the step makes progress, with details for its next attempt and for operators: see `Step.heartbeat`. Rejects
+   * with a `TaskError`, `InvalidOption`, for details out of bounds, and with the reason of the `signal` when it has aborted.
+   *
+   * @example
+   * await step("import", async ({ heartbeat, lastHeartbeat }) => {
+   *   for (let line = Number(await lastHeartbeat() ?? 0); line < lines.length; line++) {
+   *     await importLine(lines[line])
+   *     await heartbeat(line + 1)
+   *   }
+   * }, { heartbeatTimeout: "1 minute", retry: { times: 3 } })
+   */
+  readonly heartbeat: (details?: unknown) => Promise<void>
+  /** The last details that this step has reported, in this attempt or an earlier one: see `Step.lastHeartbeat`. */
+  readonly lastHeartbeat: () => Promise<unknown>
+  /**
    * Aborts when the process stops and the step has not ended within `shutdownTimeout`, when the task is cancelled, and at the
-   * `timeout` of the step.
+   * `timeout` and the `heartbeatTimeout` of the step.
    */
   readonly signal: AbortSignal
 }
@@ -175,6 +190,8 @@ export interface StepOptions<A, R> {
    * the next attempt.
    */
   readonly timeout?: Duration.Input | undefined
+  /** How long an attempt may go on without a `heartbeat`: without a limit by default. It fails as with `timeout`. */
+  readonly heartbeatTimeout?: Duration.Input | undefined
   /**
    * Undoes the step when the task fails or is cancelled. It receives the result of the step as it is stored. It also runs
    * if the step has acted and its result cannot be stored; then it receives that result, and after a restart an excerpt

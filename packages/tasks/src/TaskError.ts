@@ -130,7 +130,7 @@ export class StepTimeout extends PrintableError.tagged("StepTimeout")<{
   /** The name of the step. */
   readonly step: string
   /** The option that sets the limit. */
-  readonly option: "timeout"
+  readonly option: "timeout" | "heartbeatTimeout"
   /** The limit in milliseconds. */
   readonly limitMs: number
 }> {}

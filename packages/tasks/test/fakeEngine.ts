@@ -199,6 +199,8 @@ export class Fake {
         label: () => Effect.void,
         emit: () => Effect.die("not in the fake"),
         step: (name, _options, execute) => execute(`${id}/${name}`),
+        heartbeat: () => Effect.void,
+        lastHeartbeat: Effect.undefined,
         sleep: (_name, duration) => Effect.sleep(duration),
         awaitEvent: () => Effect.die("not in the fake"),
         compensate: () => Effect.void,

@@ -268,6 +268,29 @@ describe("skein/tasks", () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true])
   })
 
+  it("continues a step from the details of its last heartbeat", async () => {
+    const seen: Array<unknown> = []
+    const signals: Array<unknown> = []
+    const baking = task("baking", {}, async (_, { step }) => {
+      await step("bake", async ({ heartbeat, lastHeartbeat, signal }) => {
+        const last = await lastHeartbeat()
+        seen.push(last)
+        if (last !== undefined) return
+        await heartbeat({ cakes: 3 })
+        signal.addEventListener("abort", () => void heartbeat({ cakes: 9 }).catch((error) => signals.push(error)))
+        await new Promise<void>(() => {})
+      }, { heartbeatTimeout: 20, retry: { times: 1, initialDelay: 1 } })
+      await step("large", ({ heartbeat }) => heartbeat("x".repeat(9000))).catch((error: unknown) =>
+        seen.push(`${error}`)
+      )
+    })
+    const shop = tasks(memory(), [baking])
+    await listen(shop)
+    await endOf(shop, "baking")
+    expect(seen).toEqual([undefined, { cakes: 3 }, expect.stringContaining("may have at most 8192")])
+    expect(signals).toHaveLength(1)
+  })
+
   it("prepares a call before its task, and passes what JSON makes of it", () => {
     const order = task(
       "order",

@@ -62,7 +62,10 @@ for (const [store, opened] of stores) {
               Effect.as(
                 Effect.andThen(
                   Step.run("dough", {}, () => Effect.void),
-                  Step.run("oven", {}, () => hangs === true ? Effect.never : Effect.void)
+                  Step.run("oven", {}, () =>
+                    hangs === true
+                      ? Effect.andThen(Step.heartbeat({ cakes: 3 }), Effect.never)
+                      : Effect.void)
                 ),
                 ""
               )
@@ -79,10 +82,17 @@ for (const [store, opened] of stores) {
           expect(listed!.place).toMatchObject({
             _tag: "Running",
             process: process_,
-            steps: [{ name: "oven", attempt: 1, medianMs: undefined }]
+            steps: [{ name: "oven", attempt: 1, medianMs: undefined, heartbeat: undefined }]
           })
-          const { place } = (yield* admin.inspect(id))!
-          const [step] = (place as Extract<TaskPlace, { _tag: "Running" }>).steps
+          const inspected = (options?: { readonly values: boolean }) =>
+            Effect.map(
+              admin.inspect(id, options),
+              (task) => (task!.place as Extract<TaskPlace, { _tag: "Running" }>).steps[0]
+            )
+          const step = yield* inspected()
+          expect(step!.heartbeat).toMatchObject({ details: undefined })
+          expect(step!.heartbeat!.at).toBeGreaterThanOrEqual(before - 1000)
+          expect((yield* inspected({ values: true }))!.heartbeat).toMatchObject({ details: "{\"cakes\":3}" })
           expect(step!.medianMs).toBeGreaterThanOrEqual(0)
           // The clock of the database may differ by less than the step has run.
           expect(step!.startedAt).toBeGreaterThanOrEqual(before - 1000)

@@ -27,7 +27,8 @@ each([file, pg], (backend) => {
         { version: 4 },
         { version: 5 },
         { version: 6 },
-        { version: 7 }
+        { version: 7 },
+        { version: 8 }
       ])
     }))
 
@@ -38,7 +39,7 @@ each([file, pg], (backend) => {
       yield* sql`INSERT INTO skein_task_versions (version) VALUES (99)`
       expect(yield* Effect.flip(client)).toMatchObject({
         reason: { _tag: "StoreError" },
-        message: "the task tables have version 99, and this program supports 7: a later version created them"
+        message: "the task tables have version 99, and this program supports 8: a later version created them"
       })
     }))
 })

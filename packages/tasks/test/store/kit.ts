@@ -86,7 +86,8 @@ export const tables = [
   "skein_task_notes",
   "skein_task_labels",
   "skein_task_children",
-  "skein_task_output"
+  "skein_task_output",
+  "skein_task_heartbeats"
 ] as const
 
 let used: Promise<string> | undefined

@@ -20,6 +20,9 @@ import { formatAge } from "../base/columns.ts"
 // How much of a value of a step is shown, in characters.
 const maxValue = 8_192
 
+/** How much of the details of a heartbeat is shown, in characters. */
+const maxDetails = 500
+
 /** Where a task is, in a few words. */
 const placeOf = (place: TaskPlace, now: number): string => {
   switch (place._tag) {
@@ -55,12 +58,22 @@ const processOf = ({ process }: Running): string => {
 /** How many times the median of a step it may take until it is called slow. */
 const slowFactor = 10
 
+/** The last details that a step has reported. */
+const heartbeatOf = (heartbeat: Running["steps"][number]["heartbeat"], now: number): string => {
+  if (heartbeat === undefined) return ""
+  const { at, details } = heartbeat
+  const value = details === undefined ? "" : `: ${printable(details, maxDetails)}`
+  return `, heartbeat ${formatAge(now - at)} ago${value}`
+}
+
 /** The steps of a task that have run for more than a second. */
 const stepsOf = ({ steps }: Running, now: number): string =>
-  steps.map(({ attempt, medianMs, name, startedAt }) => {
+  steps.map(({ attempt, heartbeat, medianMs, name, startedAt }) => {
     const ms = now - startedAt
     const usual = medianMs !== undefined && ms > slowFactor * medianMs ? `: SLOW, its median is ${medianMs} ms` : ""
-    return `${cell(name)}${attempt > 1 ? `, attempt ${attempt}` : ""}, for ${formatAge(ms)}${usual}`
+    return `${cell(name)}${attempt > 1 ? `, attempt ${attempt}` : ""}, for ${formatAge(ms)}${usual}${
+      heartbeatOf(heartbeat, now)
+    }`
   }).join("; ")
 
 const time = (at: number): string => new Date(at).toISOString().replace("T", " ").slice(0, 19)

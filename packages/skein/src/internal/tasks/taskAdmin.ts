@@ -66,6 +66,16 @@ export interface ExecutingStep {
    * `inspect` reads it. `undefined`: of fewer than 5.
    */
   readonly medianMs: number | undefined
+  /** The last details that it has reported (`heartbeat`). Only `inspect` reads them. `undefined`: there are none. */
+  readonly heartbeat: StepHeartbeat | undefined
+}
+
+/** The last details that a step has reported. */
+export interface StepHeartbeat {
+  /** When it has reported them, in milliseconds of Unix time. They are stored every two seconds. */
+  readonly at: number
+  /** The details as JSON text: only if values were asked for. */
+  readonly details: string | undefined
 }
 
 /**

@@ -198,8 +198,26 @@ export interface RunningStep {
   /** The same in each attempt of this step in this task, and different from all others. */
   readonly key: string
   /**
+   * Reports that the step makes progress: before its `heartbeatTimeout` ends, and with details such as a position in a list. The
+   * next attempt of the step reads the last details, also in another process, and operators see them until the step ends.
+   * They are JSON, of up to 8,192 characters, and written at most once in two seconds: a process that dies loses those of its
+   * last two seconds. Rejects with a `TaskError`, `InvalidOption`, for details out of bounds, and with the reason of the
+   * `signal` when it has aborted.
+   *
+   * @example
+   * await step("import", async ({ heartbeat, lastHeartbeat }) => {
+   *   for (let line = Number(await lastHeartbeat() ?? 0); line < lines.length; line++) {
+   *     await importLine(lines[line])
+   *     await heartbeat(line + 1)
+   *   }
+   * }, { heartbeatTimeout: "1 minute", retry: { times: 3 } })
+   */
+  readonly heartbeat: (details?: unknown) => Promise<void>
+  /** The last details that this step has reported, in this attempt or an earlier one; `undefined`: there are none. */
+  readonly lastHeartbeat: () => Promise<unknown>
+  /**
    * Aborts when the process stops and the step has not ended within `shutdownTimeout`, when the task is cancelled, and at the
-   * `timeout` of the step.
+   * `timeout` and the `heartbeatTimeout` of the step.
    */
   readonly signal: AbortSignal
 }
@@ -214,6 +232,8 @@ export interface StepOptions<A> {
    * `Infinity`, and anything that is not more than 0, rejects with a `TaskError`, `InvalidOption`.
    */
   readonly timeout?: Duration | undefined
+  /** How long an attempt may go on without a `heartbeat`: without a limit by default. It fails as with `timeout`. */
+  readonly heartbeatTimeout?: Duration | undefined
   /**
    * Undoes the step when the task fails or is cancelled. It receives the result of the step as it is stored. It also runs if
    * the step has acted and its result cannot be stored; after a restart it then receives an excerpt of it.

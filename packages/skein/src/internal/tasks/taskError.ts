@@ -110,7 +110,7 @@ export interface StepTimeout extends Error {
   /** The name of the step. */
   readonly step: string
   /** The option that sets the limit. */
-  readonly option: "timeout"
+  readonly option: "timeout" | "heartbeatTimeout"
   /** The limit in milliseconds. */
   readonly limitMs: number
 }

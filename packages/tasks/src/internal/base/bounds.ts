@@ -10,6 +10,8 @@ export const toPageSize = (limit = 100): number => Math.min(Math.max(Math.floor(
 export const defaults = {
   /** Milliseconds between two writes of a task's progress. The last report is always written. */
   progressInterval: 100,
+  /** Milliseconds between two writes of the details that steps report. */
+  heartbeatInterval: 2000,
   /** How many unsettled tasks a worker reads when handlers are added, to compare them with its code. */
   maxCheckedTasks: 1000,
   /** How many tasks of each tool it replays. */

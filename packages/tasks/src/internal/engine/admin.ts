@@ -13,6 +13,7 @@ import { checkCode } from "./codeCheck.ts"
 import type { EngineContext } from "./engineContext.ts"
 import { replayExported } from "./codeReplay.ts"
 import { makeExports } from "./exports.ts"
+import { heartbeatData } from "./heartbeats.ts"
 import { followOutput, readOutput, recordOf } from "./output.ts"
 import { recordData } from "./taskLog.ts"
 
@@ -118,17 +119,26 @@ export const makeAdmin = (
   const cancel: TaskAdmin["Service"]["cancel"] = (id, statusMessage, { by } = {}) =>
     noted(id, { action: "cancel", by, detail: undefined }, store.finish(id, { status: "cancelled", statusMessage }))
 
-  /** The place of a task, with the medians of the steps that run. */
-  const withMedians = ({ place, state: { tool } }: ListedTask): Effect.Effect<TaskPlace, TaskError> =>
-    place._tag !== "Running"
-      ? Effect.succeed(place)
-      : Effect.map(
-        Effect.forEach(
-          place.steps,
-          (step) => Effect.map(store.admin.medianOf(tool, step.name), (medianMs) => ({ ...step, medianMs }))
-        ),
-        (steps) => ({ ...place, steps })
-      )
+  /** The place of a task, with the medians and the heartbeats of the steps that run. */
+  const withSteps = Effect.fnUntraced(function*(
+    { place, state: { id, tool } }: ListedTask,
+    values: boolean
+  ): Effect.fn.Return<TaskPlace, TaskError> {
+    if (place._tag !== "Running" || place.steps.length === 0) return place
+    const heartbeats = yield* store.heartbeats.list(id)
+    const steps = yield* Effect.forEach(place.steps, (step) =>
+      Effect.gen(function*() {
+        const medianMs = yield* store.admin.medianOf(tool, step.name)
+        // The name of a running step is cut.
+        const found = heartbeats.find((heartbeat) => heartbeat.step === step.name)
+        if (found === undefined) return { ...step, medianMs }
+        const details = values
+          ? yield* readable(store.decrypt(found.details, heartbeatData(id, found.step)))
+          : undefined
+        return { ...step, medianMs, heartbeat: { at: found.at, details } }
+      }))
+    return { ...place, steps }
+  })
 
   return {
     list: (filter, { after, limit } = {}) => store.admin.list(filter, after, toPageSize(limit)),
@@ -144,7 +154,7 @@ export const makeAdmin = (
           const outcome = values ? state?.outcome : undefined
           const actions = yield* store.bulk.readNotes(id)
           const failedCompensations = yield* store.bulk.readFailedCompensations(id)
-          const place = yield* withMedians(found)
+          const place = yield* withSteps(found, values)
           const relatives = yield* store.children.relatives(id)
           return {
             ...found,

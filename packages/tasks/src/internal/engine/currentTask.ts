@@ -27,6 +27,8 @@ export const makeCurrentTask = (run: Run): CurrentTask["Service"] => ({
   emit: (value) => emit(run, value),
   step: (name, options, execute, undo) =>
     step(run, name, options, execute, undo && ((value) => compensate(run, (reason) => undo(value, reason)))),
+  heartbeat: (details) => inStep(run, "Step.heartbeat", (step) => run.heartbeats.report(step, details)),
+  lastHeartbeat: inStep(run, "Step.lastHeartbeat", (step) => run.heartbeats.last(step)),
   sleep: (name, duration) => sleep(run, name, duration),
   awaitEvent: (name, options) => awaitEvent(run, name, options),
   compensate: (undo) => compensate(run, undo),
@@ -70,6 +72,15 @@ const setStatusMessage = (run: Run, text: string): Effect.Effect<void> =>
     return count <= task.statusMessageCount
       ? Effect.void
       : run.preventSuspension(awaitStore(store.setStatusMessage(task.id, message, count)))
+  })
+
+/** Runs an effect for the step that the fiber runs in; a defect outside of steps. */
+const inStep = <A>(run: Run, part: string, effect: (step: string) => Effect.Effect<A>): Effect.Effect<A> =>
+  Effect.withFiber((fiber) => {
+    const step = fiber.getRef(CurrentStep)
+    return step === undefined || !run.names.has(`step/${step}`)
+      ? Effect.die(new Error(`${part} is only allowed inside a step`))
+      : effect(step)
   })
 
 /**

@@ -133,6 +133,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     renewLease: Effect.suspend(() => worker.renewLease),
     noteStepEnd: (tool, step) => worker.noteStepEnd(tool, step),
     progressInterval: bounds.progressInterval,
+    heartbeatInterval: bounds.heartbeatInterval,
     codeChanges: new CodeChanges(),
     maxAttempts: options.maxAttempts
   }

@@ -37,6 +37,8 @@ export interface EngineContext {
   readonly observer: TaskObserver | undefined
   /** Milliseconds between two writes of progress. */
   readonly progressInterval: number
+  /** Milliseconds between two writes of the details of steps. */
+  readonly heartbeatInterval: number
   /** The tasks whose code has changed. */
   readonly codeChanges: CodeChanges
   /**

@@ -20,6 +20,7 @@ import type { ActiveRun } from "./handlerRegistry.ts"
 import { describeEvent, type MissingEvent, patienceMs } from "./codeChanges.ts"
 import { EventWriter, type RecordOptions } from "./eventWriter.ts"
 import { maxGapMs, type NewEvent, Observations, type ObservingRun, type Wait } from "./observations.ts"
+import { makeHeartbeats } from "./heartbeats.ts"
 import { makeProgressWriter } from "./progressWriter.ts"
 import { type EventKey, type TaskLog, textOf } from "./taskLog.ts"
 
@@ -82,6 +83,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   readonly progress = makeProgressWriter(this)
   readonly #events = new EventWriter({ run: this })
   readonly now = this.engine.store.clock.now
+  readonly heartbeats = makeHeartbeats(this)
   /** How many events the run has received. */
   knownEvents = 0
   /** Why the run compensates, once it does. */

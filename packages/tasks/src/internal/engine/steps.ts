@@ -150,15 +150,27 @@ export const step = <A, E, R, R2 = never>(
     if (Result.isFailure(checked)) return Effect.die(checked.failure)
     const [limits, { isRetried, schedule }] = checked.success
     const codec = codecOf(run.now, name, options, isRetried)
-    const limited = limits === undefined ? execute : (key: string) => withLimits(name, limits, execute(key))
+    const limited = limits === undefined
+      ? execute
+      : (key: string) => withLimits(name, limits, run.heartbeats, execute(key))
     const happened: Happened = {}
     // A step without a value, which nothing undoes: see `Run.startNew`.
     const isNeeded = options.success !== undefined || compensate !== undefined
     const attempt = (number: number) =>
       attemptStep(run, name, number, options, codec, limited, happened, isNeeded || number > 1 ? undefined : noValue)
-    const result = schedule === undefined
+    const executed = schedule === undefined
       ? Effect.flatMap(attempt(1), toEffect)
-      : withRetries(run, name, schedule, attempt)
+      : withRetries(
+        run,
+        name,
+        schedule,
+        (number) =>
+          Effect.tap(attempt(number), ({ _tag }) => _tag === "Failure" ? run.heartbeats.flush(name) : Effect.void)
+      )
+    const result = Effect.onExit(executed, (exit) =>
+      Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
+        ? run.heartbeats.flush(name)
+        : run.heartbeats.remove(name))
     if (compensate === undefined) return result
     return Effect.uninterruptibleMask((restore) =>
       Effect.onExit(restore(result), (exit): Effect.Effect<void, never, R2> => {

@@ -102,9 +102,33 @@ const step = <A, R>(
     task,
     name,
     (key) =>
-      AsyncHandler.attempt((signal) => callInStep({ name, isTransaction: false }, () => execute({ key, signal }))),
+      Effect.contextWith((context: Context.Context<never>) =>
+        AsyncHandler.attempt((signal) =>
+          callInStep({ name, isTransaction: false }, () => execute(runningStep(task, context, key, signal)))
+        )
+      ),
     options
   )
+
+/** The argument of the function of a step, in whose context its heartbeats run. */
+const runningStep = (
+  task: CurrentTask["Service"],
+  context: Context.Context<never>,
+  key: string,
+  signal: AbortSignal
+): RunningStep => {
+  const run = Effect.runPromiseWith(context)
+  return {
+    key,
+    signal,
+    heartbeat: async (details) => {
+      // A function that ignores its signal must not report for the next attempt.
+      signal.throwIfAborted()
+      await run(task.heartbeat(details))
+    },
+    lastHeartbeat: () => run(task.lastHeartbeat)
+  }
+}
 
 const transaction = <A, R>(
   task: CurrentTask["Service"],
@@ -119,7 +143,7 @@ const transaction = <A, R>(
       Effect.contextWith((context: Context.Context<never>) => {
         const { end, sql } = statementsOf(context)
         const attempt = AsyncHandler.attempt((signal) =>
-          callInStep({ name, isTransaction: true }, () => execute(sql, { key, signal }))
+          callInStep({ name, isTransaction: true }, () => execute(sql, runningStep(task, context, key, signal)))
         )
         return Effect.ensuring(attempt, end)
       }),
@@ -166,7 +190,7 @@ const recordedStep = <A, R>(
   task: CurrentTask["Service"],
   name: string,
   attempt: (key: string) => Effect.Effect<A, unknown>,
-  { compensate, retry, timeout }: StepOptions<A, R> = {},
+  { compensate, heartbeatTimeout, retry, timeout }: StepOptions<A, R> = {},
   transactional = false
 ): Effect.Effect<JsonForm.JsonForm<A>, VisibleError | StepError | StepTimeout, R> => {
   /** The error that the step has thrown in this process. */
@@ -179,6 +203,7 @@ const recordedStep = <A, R>(
       ? retry
       : { ...retry!, while: (error) => isRetried(error instanceof StepTimeout ? error : cause) },
     timeout,
+    heartbeatTimeout,
     transactional
   }
   const attempted = (key: string): Effect.Effect<A, Thrown> =>

@@ -58,7 +58,13 @@ const toPlace = (row: Row, processes: ReadonlyMap<string, Process>): TaskPlace =
     const own = steps[textOf(row, "queued")] ?? []
     return {
       ...{ _tag: "Running", worker, runs, attempts, process: "host" in process ? process : undefined },
-      steps: own.map(([name, attempt, startedAt]) => ({ name, attempt, startedAt, medianMs: undefined }))
+      steps: own.map(([name, attempt, startedAt]) => ({
+        name,
+        attempt,
+        startedAt,
+        medianMs: undefined,
+        heartbeat: undefined
+      }))
     }
   }
   const until = numberOf(row, "wake_at")

@@ -141,9 +141,11 @@ export const make = (
     }) RETURNING id, tool, counter, status`
   )
   // The queue comes before the events and the log: its rows are locked by those who send and append.
-  const deleteRows = ["questions", "queue", "events", "topics", "log", "output", "notes", "labels"].map((table) =>
-    database.prepare(`DELETE FROM skein_task_${table} WHERE task_id IN (${database.textsOfJson})`)
-  ).concat(database.prepare(`DELETE FROM skein_task_children WHERE parent IN (${database.textsOfJson})`))
+  const deleteRows = ["questions", "queue", "events", "topics", "log", "output", "notes", "labels", "heartbeats"].map((
+    table
+  ) => database.prepare(`DELETE FROM skein_task_${table} WHERE task_id IN (${database.textsOfJson})`)).concat(
+    database.prepare(`DELETE FROM skein_task_children WHERE parent IN (${database.textsOfJson})`)
+  )
 
   const afterCommit = (report: () => void): Effect.Effect<void> => database.sql.afterCommit(Effect.sync(report))
 

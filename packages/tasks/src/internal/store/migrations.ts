@@ -291,6 +291,18 @@ const createOutput = (database: Database) =>
     )`
   ])
 
+/** The details that running steps have reported. Processes of earlier versions do not use them. */
+const createHeartbeats = (database: Database) =>
+  runAll(database, [
+    `CREATE TABLE IF NOT EXISTS skein_task_heartbeats (
+      task_id ${idType(database.isPostgres)} NOT NULL,
+      name TEXT NOT NULL,
+      at BIGINT NOT NULL,
+      details TEXT NOT NULL,
+      PRIMARY KEY (task_id, name)
+    )`
+  ])
+
 const migrations: ReadonlyArray<Migration> = [
   createTables,
   submissionKeys,
@@ -298,7 +310,8 @@ const migrations: ReadonlyArray<Migration> = [
   createNotes,
   createChildren,
   createCounters,
-  createOutput
+  createOutput,
+  createHeartbeats
 ]
 
 /** The keys of PostgreSQL advisory locks: "skein" as a number, and two more. `SqlTokenStore` has the number between. */

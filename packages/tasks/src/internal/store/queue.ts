@@ -173,6 +173,7 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
   )
   const deleteQuestions = database.prepare("DELETE FROM skein_task_questions WHERE task_id = ?")
   const deleteEvents = database.prepare("DELETE FROM skein_task_log WHERE task_id = ? AND seq < ?")
+  const deleteHeartbeats = database.prepare("DELETE FROM skein_task_heartbeats WHERE task_id = ?")
 
   // The clock of the database decides about leases.
   const databaseNow = database.currentTime
@@ -281,6 +282,7 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
           if ((yield* append(id, event, false, lastAt)) !== "appended") return yield* Effect.fail(conflict)
           yield* deleteQuestions(id)
           yield* deleteEvents(id, seq)
+          yield* deleteHeartbeats(id)
           return true
         })
         return database.attempt(continued, Effect.succeed(false))

@@ -22,6 +22,7 @@ import { type ChangeNotifier, type ListenForChanges, makeChangeNotifier, type Se
 import { Database, isUnreachable, storeError } from "./database.ts"
 import * as children from "./children.ts"
 import * as events from "./events.ts"
+import * as heartbeats from "./heartbeats.ts"
 import * as labels from "./labels.ts"
 import * as output from "./output.ts"
 import * as lifecycle from "./lifecycle.ts"
@@ -86,6 +87,7 @@ export const make = Effect.fnUntraced(function*(
     ...all,
     clock: database.clock,
     labels: labelStore,
+    heartbeats: heartbeats.make(context),
     bulk: bulk.make(context),
     transfer: transfer.make(context, labelStore),
     tools: gates.make(context),

@@ -212,6 +212,26 @@ export interface TransferStore {
   ) => Effect.Effect<boolean, TaskError>
 }
 
+/** The last details of a step, as they are stored. */
+export interface StoredHeartbeat {
+  /** The name of the step. */
+  readonly step: string
+  /** When they were reported, in milliseconds of Unix time. */
+  readonly at: number
+  /** The encrypted details. */
+  readonly details: string
+}
+
+/** The operations on the details of steps. */
+export interface HeartbeatStore {
+  /** Stores details. Does nothing if another worker runs the task. */
+  readonly set: (id: string, worker: string, heartbeat: StoredHeartbeat) => Effect.Effect<void, TaskError>
+  /** The details of the steps of a task that have not ended. */
+  readonly list: (id: string) => Effect.Effect<ReadonlyArray<StoredHeartbeat>, TaskError>
+  /** Removes the details of a step that has ended. */
+  readonly remove: (id: string, step: string) => Effect.Effect<void, TaskError>
+}
+
 /** The gates of tools: see `gates.ts`. */
 export interface ToolStore {
   /** Pauses a tool. Returns `false` if it was paused already. */
@@ -501,6 +521,8 @@ export class TaskStore extends Context.Service<TaskStore, {
   readonly admin: AdminStore
   readonly labels: LabelStore
   readonly output: OutputStore
+  /** The details that running steps have reported. */
+  readonly heartbeats: HeartbeatStore
   /** The changes of many tasks by an operator. */
   readonly bulk: BulkStore
   /** Moves tasks from one store to another. */
