@@ -14,8 +14,10 @@ const requestPayment = (order: string, key: string) =>
   Effect.logInfo("a payment is requested").pipe(Effect.annotateLogs({ order, key }))
 
 // #region checkout
-const checkout = Task.layer(
-  Task.make("checkout", { input: { order: Schema.String }, ttl: "7 days" }),
+export const checkout = Task.make("checkout", { input: { order: Schema.String }, ttl: "7 days" })
+
+const checkingOut = Task.layer(
+  checkout,
   ({ order }) =>
     Effect.gen(function*() {
       yield* Step.run("request payment", {}, (key) => requestPayment(order, key))
@@ -42,4 +44,4 @@ export const payments = (secrets: Webhook.Options["secrets"]) =>
     })))
 // #endregion
 
-export const Shop = McpServer.layer({ name: "shop", version: "1.0.0" }, checkout, Tasks.layer())
+export const Shop = McpServer.layer({ name: "shop", version: "1.0.0" }, checkingOut, Tasks.layer())

@@ -81,7 +81,17 @@ export const groups: ReadonlyArray<Group> = [
       "generated-clients.md"
     ]
   },
-  { title: "Run long tasks", pages: ["tasks.md", "tasks-guarantees.md", "tasks-machines.md", "tasks-operating.md"] },
+  {
+    title: "Run long tasks",
+    pages: [
+      "tasks.md",
+      "tasks-events.md",
+      "tasks-guarantees.md",
+      "tasks-testing.md",
+      "tasks-machines.md",
+      "tasks-operating.md"
+    ]
+  },
   {
     title: "Operate",
     pages: [
