@@ -637,8 +637,8 @@ export const layers: Readonly<Record<string, Layers>> = {
       packages: ["protocol", "runtime"]
     },
     telemetry: {
-      rule: "Metrics and spans of tasks. The engine calls it, and it runs no query.",
-      modules: ["TaskTelemetry"],
+      rule: "Metrics, spans and alerts of tasks. The engine calls it, and it runs no query.",
+      modules: ["TaskAlerts", "TaskTelemetry"],
       packages: ["protocol", "runtime"]
     },
     store: {

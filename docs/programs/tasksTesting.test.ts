@@ -30,6 +30,7 @@ it.live("a payment arrives after a restart, and another one never", () =>
 // #region schedule
 it.live("the report is written at half past two, also on the day that skips it", () =>
   Effect.scoped(Effect.gen(function*() {
+    written.length = 0
     const test = yield* TaskTest.make(Office, { startAt: "2026-03-27T12:00:00Z" })
     yield* test.run(Effect.sleep("2 days"))
     yield* test.untilIdle

@@ -46,6 +46,7 @@ export const rows: ReadonlyArray<readonly [effect: string, skein: string | { rea
   ["@skein/tasks/Task.join", "TaskContext.join"],
   ["@skein/tasks/Task.forEach", "TaskContext.forEach"],
   ["@skein/tasks/TaskAdmin", "tasks().admin"],
+  ["@skein/tasks/TaskAlerts.layer", "tasks({ alerts })"],
   ["@skein/tasks/TaskContext", "TaskContext"],
   ["@skein/tasks/TaskContext.StepError", "StepError"],
   ["@skein/tasks/TaskEngine", "tasks"],

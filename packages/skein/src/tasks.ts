@@ -11,6 +11,7 @@ export type { PostgresOptions, SqliteOptions, TlsOptions } from "./internal/base
 export type { EncryptionOptions, TaskCipher, TaskKeys } from "./internal/tasks/encryption.ts"
 export * from "./internal/tasks/task.ts"
 export type * from "./internal/tasks/taskAdmin.ts"
+export type * from "./internal/tasks/taskAlerts.ts"
 export type * from "./internal/tasks/taskContext.ts"
 export * from "./internal/tasks/taskError.ts"
 export type * from "./internal/tasks/taskExport.ts"

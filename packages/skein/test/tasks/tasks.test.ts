@@ -8,6 +8,7 @@ import {
   StepError,
   StepTimeout,
   task,
+  type TaskAlert,
   TaskError,
   type Tasks,
   tasks,
@@ -22,7 +23,7 @@ import { once } from "node:events"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterEach } from "vitest"
+import { afterEach, vi } from "vitest"
 import { z } from "zod"
 import { callText, withClient } from "../server/kit.ts"
 import { makeShop } from "./shop.ts"
@@ -558,5 +559,35 @@ describe("events", () => {
     expect((await post(`v1,${"A".repeat(43)}=`)).status).toBe(401)
     expect((await post(`v1,${signature}`)).status).toBe(204)
     expect(textOf(await shop.wait(id))).toBe("paid: R2")
+  })
+})
+
+describe("alerts", () => {
+  it("tell of a task that has failed, also after the function has thrown", async () => {
+    const alerts: Array<TaskAlert> = []
+    let isBroken = true
+    const shop = tasks(memoryTasks(), [
+      task("fails", {}, async () => {
+        throw new VisibleError("No tea")
+      })
+    ], {
+      alerts: {
+        notify: async (alert) => {
+          alerts.push(alert)
+          if (isBroken) throw new Error("No network")
+        }
+      }
+    })
+    await listen(shop)
+    const first = await shop.start("fails")
+    await shop.wait(first.id)
+    isBroken = false
+    const second = await shop.start("fails")
+    await shop.wait(second.id)
+    await vi.waitFor(() => expect(alerts.length).toBe(2), { timeout: 30_000 })
+    expect(alerts).toMatchObject([
+      { _tag: "Failed", task: { id: first.id, tool: "fails" }, outcome: "tool_error", message: "No tea" },
+      { _tag: "Failed", task: { id: second.id } }
+    ])
   })
 })

@@ -57,7 +57,7 @@ each([pg], (backend) => {
       const client = yield* backend.database
       const { sql } = yield* client
       yield* sql`DROP TABLE skein_task_counters`
-      yield* sql`DELETE FROM skein_task_versions WHERE version = 6`
+      yield* sql`DELETE FROM skein_task_versions WHERE version >= 6`
       const add = (kind: number, name: string, live: number) =>
         sql`INSERT INTO skein_task_counts (kind, name, live, retained) VALUES (${kind}, ${name}, ${live}, 0)
             ON CONFLICT (kind, name) DO UPDATE SET live = skein_task_counts.live + excluded.live`

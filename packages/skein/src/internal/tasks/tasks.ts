@@ -11,6 +11,7 @@ import type { JsonObject } from "../base/messages.ts"
 import type { Duration } from "../base/types.ts"
 import type { Visible } from "../server/request.ts"
 import type { TaskCounts, TaskPolicy } from "./task.ts"
+import type { TaskAlert, TaskAlertsOptions } from "./taskAlerts.ts"
 import { coreOf, type TaskDefinition } from "./taskDefinition.ts"
 import type { TaskAdmin } from "./taskAdmin.ts"
 import type { TaskSchedules } from "./taskSchedule.ts"
@@ -44,6 +45,13 @@ export interface TasksOptions extends TaskPolicy {
   readonly pageSize?: number | undefined
   /** The text that a model receives in place of the result while a task runs, in 2025-11-25. Without it the host chooses. */
   readonly immediateResponse?: ((state: TaskState) => string | undefined) | undefined
+  /**
+   * Whom to alert of tasks that have failed, were given up or need attention, and of old queues. Default: no alerts.
+   *
+   * @example
+   * tasks(store, [buy], { alerts: { notify: async (alert) => alert._tag === "GivenUp" ? page(alert.task.tool) : undefined } })
+   */
+  readonly alerts?: TaskAlertsOptions | undefined
 }
 
 /** How the application starts a task. */
@@ -210,6 +218,18 @@ const recorded = (store: Layer.Layer<never, unknown, unknown>) =>
     return Layer.provide(store, observer)
   }))
 
+/** The store with the alerts of its tasks. */
+const alerting = (store: Layer.Layer<never, unknown, unknown>, alerts: TaskAlertsOptions | undefined) => {
+  if (alerts === undefined) return store
+  const { notify, queueOlderThan } = alerts
+  const asEffect = (alert: TaskAlert) => Effect.tryPromise(async () => notify(alert))
+  const layer = lazily(
+    () => import("@skein/tasks/TaskAlerts"),
+    ({ layer }) => layer({ notify: asEffect, queueOlderThan })
+  )
+  return Layer.provide(store, layer)
+}
+
 /**
  * Makes the tasks of a server: pass the value to `use` of an `AsyncServer`. `definitions` are those of `task` and
  * `taskSchedule`. A server has one of it.
@@ -218,10 +238,14 @@ const recorded = (store: Layer.Layer<never, unknown, unknown>) =>
  * const shop = tasks(sqliteTasks({ filename: "tasks.db" }), [buy])
  * new AsyncServer({ name: "shop", version: "1.0.0" }).use(shop).runHttp({ port: 3000 })
  */
-export const tasks = (store: TaskStore, definitions: ReadonlyArray<Definition>, options?: TasksOptions): Tasks => {
+export const tasks = (
+  store: TaskStore,
+  definitions: ReadonlyArray<Definition>,
+  { alerts, ...options }: TasksOptions = {}
+): Tasks => {
   if (!Array.isArray(definitions)) throw new TypeError("The tasks after the store are an array: tasks(store, [order])")
   const core = new AsyncTasks(
-    recorded(layerOf(store)) as never,
+    alerting(recorded(layerOf(store)), alerts) as never,
     definitions.map((each) => layerOf(each) as never),
     options as never
   )

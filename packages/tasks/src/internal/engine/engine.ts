@@ -18,6 +18,7 @@ import { isFinal, type NewTask, type Pace, type State } from "../../TaskState.ts
 import { TaskBounds } from "../base/bounds.ts"
 import { invalidOption } from "../store/database.ts"
 import * as sqlStore from "../store/sqlStore.ts"
+import { CurrentTaskAlerts, makeQueueAlerts } from "../telemetry/alertSink.ts"
 import { CurrentTaskObserver } from "../telemetry/taskObserver.ts"
 import { TaskStore } from "../store/store.ts"
 import { makeAdmin } from "./admin.ts"
@@ -113,9 +114,11 @@ const make = Effect.fnUntraced(function*(options: Options) {
   const sql = yield* SqlClient.SqlClient
   const digest = yield* Digest
   const observer = yield* CurrentTaskObserver
+  const alerts = yield* CurrentTaskAlerts
   const metrics = observer?.metrics
   const engine: EngineContext = {
     observer,
+    alerts,
     store,
     sql,
     digest,
@@ -157,6 +160,13 @@ const make = Effect.fnUntraced(function*(options: Options) {
     if (observer?.readsQueue === true) {
       yield* forkLoop(Effect.andThen(Effect.sleep(bounds.queueInterval), report))
     }
+  }
+
+  if (alerts?.queueOlderThan !== undefined) {
+    const check = makeQueueAlerts(alerts, alerts.queueOlderThan)
+    const counted = Effect.zip(outage.guard(store.admin.queueCounts), store.clock.now)
+    const checked = Effect.map(counted, ([counts, now]) => counts && check(counts, now))
+    yield* forkLoop(Effect.andThen(Effect.sleep(bounds.queueInterval), checked))
   }
 
   const expiryAlarm = new Alarm({ now: store.clock.now })

@@ -16,6 +16,7 @@ import type { ChildLink } from "../store/childStore.ts"
 import type { TaskStore } from "../store/store.ts"
 import { escape, isPermanent } from "../store/storedText.ts"
 import type { CodeChanges } from "./codeChanges.ts"
+import type { AlertSink } from "../telemetry/alertSink.ts"
 import type { TaskObserver } from "../telemetry/taskObserver.ts"
 import type { HandlerRegistry } from "./handlerRegistry.ts"
 
@@ -35,6 +36,7 @@ export interface EngineContext {
   readonly noteStepEnd: (tool: string, step: string) => void
   /** Receives what happens, for telemetry. */
   readonly observer: TaskObserver | undefined
+  readonly alerts: AlertSink | undefined
   /** Milliseconds between two writes of progress. */
   readonly progressInterval: number
   /** Milliseconds between two writes of the details of steps. */

@@ -204,9 +204,9 @@ const releaseUntilKey = (engine: EngineContext, execution: Execution, error: Tas
  * the code that the task has run with. Its log has the reason once, for an operator.
  */
 const releaseUntilCode = Effect.fnUntraced(function*(
-  { codeChanges, handlers, store }: EngineContext,
+  { alerts, codeChanges, handlers, store }: EngineContext,
   { hasSignal, id, workerId }: Execution,
-  { tool }: StoredTask,
+  { pool, tool }: StoredTask,
   log: TaskLog,
   reason: string
 ): Effect.fn.Return<Next> {
@@ -217,6 +217,7 @@ const releaseUntilCode = Effect.fnUntraced(function*(
     const entry = { ...stopped, seq: log.nextSeq, value: null, startedAt: undefined, at: yield* store.clock.now }
     // An operator may have settled it in between.
     if ((yield* awaitStore(store.append(id, entry, true, log.lastAt))) !== "appended") return "reload"
+    alerts?.report({ _tag: "NeedsAttention", task: { id, tool, pool }, message: reason })
   }
   yield* awaitStore(store.setWaitsForWorker(id, "code"))
   const pause = codeChanges.noteStop(id)

@@ -59,7 +59,7 @@ const quotaKeyOf = (row: Row): quotas.QuotaKey => ({ tool: row["tool"] as string
 
 /** The lifecycle operations of `TaskStore`. `get` reads a state. */
 export const make = (
-  { changes, database, metrics, signals, texts }: StoreContext,
+  { alerts, changes, database, metrics, signals, texts }: StoreContext,
   get: Store["get"],
   labels: LabelStore
 ) => {
@@ -303,16 +303,21 @@ export const make = (
   }
 
   /** Reports the end of a task, to the parent of a child too. */
-  const noteEnd = ({ created_at, parent, pool, tool }: Row, end: TaskEnd, time: number) => {
-    const reported = metrics === undefined
+  const noteEnd = (
+    { created_at, id, parent, pool, tool }: Row,
+    end: TaskEnd,
+    message: string | undefined,
+    time: number
+  ) => {
+    const reported = metrics === undefined && alerts === undefined
       ? Effect.void
-      : afterCommit(() =>
-        metrics.ended(
-          { tool: unescape(tool as string), pool: unescape(pool as string) },
-          outcomeOf(end),
-          time - Number(created_at)
-        )
-      )
+      : afterCommit(() => {
+        const task = { id: id as string, tool: unescape(tool as string), pool: unescape(pool as string) }
+        const outcome = outcomeOf(end)
+        metrics?.ended(task, outcome, time - Number(created_at))
+        if (outcome === "given_up") alerts?.report({ _tag: "GivenUp", task, message })
+        if (outcome === "failed" || outcome === "tool_error") alerts?.report({ _tag: "Failed", task, outcome, message })
+      })
     return parent == null ? reported : Effect.andThen(signals.send(parent as string), reported)
   }
 
@@ -329,7 +334,8 @@ export const make = (
     const failed = !isError ? errorKinds.none : end.isDeclined === true ? errorKinds.declined : errorKinds.failed
     return Effect.flatMap(Effect.all([database.now, outcome, message]), ([time, outcome, message]) => {
       const ended = [end.status, outcome, failed, message, time, id] as const
-      const noted = (row: Row | undefined) => row === undefined ? notEnded : Effect.as(noteEnd(row, end, time), true)
+      const noted = (row: Row | undefined) =>
+        row === undefined ? notEnded : Effect.as(noteEnd(row, end, statusMessage, time), true)
       if (!isCancelled) {
         return Effect.flatMap(
           at === undefined ? finishAnyhow(...ended) : finishAt(...ended, ...endParameters(at)),

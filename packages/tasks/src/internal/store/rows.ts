@@ -7,6 +7,7 @@ import type { Progress } from "@skein/runtime/RequestContext"
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
 import type { NewTask, Outcome, Owner, Question, State, StoredCaller } from "../../TaskState.ts"
+import type { AlertSink } from "../telemetry/alertSink.ts"
 import type { TaskMetrics } from "../telemetry/taskMetrics.ts"
 import { redactTaskIds } from "../base/text.ts"
 import type { StoredTask, SweepRow } from "./store.ts"
@@ -35,6 +36,7 @@ export interface StoreContext {
   readonly signals: RunSignals
   readonly texts: StoredTexts
   readonly metrics: TaskMetrics | undefined
+  readonly alerts: AlertSink | undefined
 }
 
 /** The values of `is_error`: a result with `isError` is a failure, or that of a person who declined. */

@@ -13,6 +13,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import { Encryption } from "../../Encryption.ts"
 import type { TaskError } from "../../TaskError.ts"
 import { TaskBounds } from "../base/bounds.ts"
+import { CurrentTaskAlerts } from "../telemetry/alertSink.ts"
 import { CurrentTaskObserver } from "../telemetry/taskObserver.ts"
 import * as admin from "./admin.ts"
 import * as bulk from "./bulk.ts"
@@ -69,7 +70,8 @@ export const make = Effect.fnUntraced(function*(
   const changes = yield* whileUnreachable(makeChangeNotifier(database, listenForChanges, sendToOthers))
   const signals = yield* whileUnreachable(makeSignals(database, listenForChanges, sendToOthers))
   const { metrics } = (yield* CurrentTaskObserver) ?? {}
-  const context = { database, changes, signals, texts, metrics }
+  const alerts = yield* CurrentTaskAlerts
+  const context = { database, changes, signals, texts, metrics, alerts }
   const states = status.make(context)
   const { insertEvent, ...sentEvents } = events.make(context)
   const labelStore = labels.make(database)
