@@ -1,12 +1,12 @@
 /**
  * Alerts about tasks, for an engine that they are provided to: a function of yours is called when an operator should look.
  *
- * - `Failed`, `GivenUp`: in the process that has ended the task, once for each task. A cancelled task, one whose user has
- *   declined a question, and one that is settled by an operator are no failures.
+ * - `Failed`, `GivenUp`: in the process that has ended the task, once for each task; not for a cancelled task, one whose user
+ *   has declined a question, or one that an operator has settled.
  * - `NeedsAttention`: once for each task and reason. It waits for code that reaches its log (`TaskAdmin.settle`).
- * - `QueueOld`: a task of a pool and tool has been ready for longer than `queueOlderThan`, and no worker takes it. It comes
- *   again after the queue was shorter, or after an hour. Each process that has the option reads the queue every 15 seconds: set
- *   it in one or two.
+ * - `QueueOld`: a task of a pool and tool has been ready for longer than `queueOlderThan`, and no worker takes it. It is
+ *   repeated after an hour, and when the queue was shorter in between. Each process that has the option reads the queue every 15
+ *   seconds: set it in one or two.
  *
  * Alerts are sent one after the other, beside the tasks, which never wait for them. 1,000 may wait; further ones are dropped, with
  * a warning. An alert may be lost with its process. A function that fails, or takes more than 30 seconds, is logged once until it

@@ -40,7 +40,7 @@ export interface TaskAlertsOptions {
    */
   readonly notify: (alert: TaskAlert) => void | Promise<void>
   /**
-   * How long a task may be ready before `QueueOld`, which comes again after an hour. By default the queue is not read. Set it in
+   * How long a task may be ready before `QueueOld`, which is repeated after an hour. By default the queue is not read. Set it in
    * one or two processes: each reads the queue every 15 seconds.
    */
   readonly queueOlderThan?: Duration | undefined
