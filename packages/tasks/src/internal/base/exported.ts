@@ -17,7 +17,6 @@ const kinds = [
   ...["step", "once", "timer", "fired", "answer", "timeout", "received", "start", "join", "emit"] as const,
   ...["undo", "giveUp", "continued", "stopped", "settled", "patched", "unpatched"] as const
 ]
-const { optional } = Schema
 
 const Exported = Schema.Struct({
   format: Schema.Literal("skein-task"),
@@ -30,7 +29,7 @@ const Exported = Schema.Struct({
     pool: Schema.String,
     owner: Schema.NullOr(Schema.String),
     status: TaskStatus,
-    statusMessage: optional(Schema.String),
+    statusMessage: Schema.optional(Schema.String),
     isError: Schema.Boolean,
     createdAt: Schema.Number,
     updatedAt: Schema.Number,
@@ -39,17 +38,17 @@ const Exported = Schema.Struct({
     caller: Schema.Struct({
       revision: Schema.Literals(Revision.all),
       capabilities: json,
-      info: optional(json),
-      principal: optional(Schema.Struct({ id: Schema.String })),
-      traceparent: optional(Schema.String)
+      info: Schema.optional(json),
+      principal: Schema.optional(Schema.Struct({ id: Schema.String })),
+      traceparent: Schema.optional(Schema.String)
     }),
     labels: Schema.Record(Schema.String, Schema.String),
     args: json,
-    outcome: optional(Schema.Union([
+    outcome: Schema.optional(Schema.Union([
       Schema.Struct({ _tag: Schema.Literal("Result"), result: json }),
       Schema.Struct({
         _tag: Schema.Literal("Error"),
-        error: Schema.Struct({ code: Schema.Int, message: Schema.String, data: optional(Schema.Unknown) })
+        error: Schema.Struct({ code: Schema.Int, message: Schema.String, data: Schema.optional(Schema.Unknown) })
       })
     ]))
   }),
@@ -57,8 +56,8 @@ const Exported = Schema.Struct({
     key: Schema.String,
     method: Schema.String,
     state: Schema.Literals(["open", "answered", "withdrawn", "lost"]),
-    params: optional(json),
-    answer: optional(json)
+    params: Schema.optional(json),
+    answer: Schema.optional(json)
   })),
   log: Schema.Array(Schema.Struct({
     seq: Schema.Int,
@@ -66,9 +65,9 @@ const Exported = Schema.Struct({
     name: Schema.String,
     attempt: Schema.Int,
     at: Schema.Number,
-    startedAt: optional(Schema.Number),
-    value: optional(Schema.String),
-    beside: optional(Schema.Array(Schema.String))
+    startedAt: Schema.optional(Schema.Number),
+    value: Schema.optional(Schema.String),
+    beside: Schema.optional(Schema.Array(Schema.String))
   }))
 })
 
