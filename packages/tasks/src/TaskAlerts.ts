@@ -19,13 +19,14 @@
  * })))
  */
 import type * as Cause from "effect/Cause"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
+import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
+import { toLimitMillis } from "./internal/base/bounds.ts"
 import { CurrentTaskAlerts, type TaskAlert } from "./internal/telemetry/alertSink.ts"
 import { InvalidOption, TaskError } from "./TaskError.ts"
 
@@ -104,10 +105,9 @@ export const layer = <E = never, R = never>(
 
 const millisOf = (input: Duration.Input | undefined): Effect.Effect<number | undefined, TaskError> => {
   if (input === undefined) return Effect.undefined
-  const milliseconds = Option.match(Duration.fromInput(input), { onNone: () => NaN, onSome: Duration.toMillis })
-  return milliseconds > 0 && milliseconds < Infinity ? Effect.succeed(milliseconds) : Effect.fail(
-    new TaskError({
-      reason: new InvalidOption({ message: `queueOlderThan is ${String(input)}: it must be finite, and more than 0` })
-    })
-  )
+  return Result.match(toLimitMillis(input), {
+    onFailure: (problem) =>
+      Effect.fail(new TaskError({ reason: new InvalidOption({ message: `queueOlderThan ${problem}` }) })),
+    onSuccess: (milliseconds) => Effect.succeed(milliseconds)
+  })
 }

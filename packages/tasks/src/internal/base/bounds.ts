@@ -2,9 +2,20 @@
  * The bounds that have no option, because no deployment has a reason to change them. Tests provide other ones.
  */
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 
 /** The number of rows of a page of an operator: 100 by default, and at most 1,000. */
 export const toPageSize = (limit = 100): number => Math.min(Math.max(Math.floor(limit), 0), 1000)
+
+/** The milliseconds of a limit that an option sets, or the problem with it. */
+export const toLimitMillis = (input: Duration.Input): Result.Result<number, string> => {
+  const milliseconds = Option.match(Duration.fromInput(input), { onNone: () => NaN, onSome: Duration.toMillis })
+  return milliseconds > 0 && milliseconds < Infinity
+    ? Result.succeed(milliseconds)
+    : Result.fail(`is ${String(input)}: it must be finite, and more than 0`)
+}
 
 /** The fixed bounds. */
 export const defaults = {

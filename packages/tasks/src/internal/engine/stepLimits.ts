@@ -4,14 +4,14 @@
 import { monotonicMillis } from "@skein/runtime/RequestRunner"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type { StepOptions } from "../../CurrentTask.ts"
 import { StepTimeout, type TaskError } from "../../TaskError.ts"
+import { toLimitMillis } from "../base/bounds.ts"
 import { invalidOption } from "../store/database.ts"
 import { CurrentRun } from "./engineContext.ts"
 import type { Heartbeats } from "./heartbeats.ts"
@@ -39,15 +39,13 @@ const millisOf = (
   step: string,
   option: keyof Limits,
   input: Duration.Input | undefined
-): Result.Result<number | undefined, TaskError> => {
-  if (input === undefined) return Result.succeed(undefined)
-  const milliseconds = Option.match(Duration.fromInput(input), { onNone: () => NaN, onSome: Duration.toMillis })
-  return milliseconds > 0 && milliseconds < Infinity
-    ? Result.succeed(Math.ceil(milliseconds))
-    : Result.fail(
-      invalidOption(`${option} of step "${step}" is ${String(input)}: it must be finite, and more than 0`)
-    )
-}
+): Result.Result<number | undefined, TaskError> =>
+  input === undefined
+    ? Result.succeed(undefined)
+    : Result.mapBoth(toLimitMillis(input), {
+      onFailure: (problem) => invalidOption(`${option} of step "${step}" ${problem}`),
+      onSuccess: Math.ceil
+    })
 
 /** The limits of a step; `undefined` without any. Fails with `InvalidOption`. */
 export const limitsOf = (
