@@ -9,10 +9,14 @@ import * as PostgresTasks from "@skein/tasks/PostgresTasks"
 import * as Tasks from "@skein/tasks/Tasks"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Tracer from "effect/Tracer"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { expect } from "vitest"
 import { describePostgres } from "../../../sql/test/describePostgres.ts"
 import { Child } from "../crash/child.ts"
@@ -50,6 +54,11 @@ const startCollector = Effect.acquireRelease(
     })
 )
 
+const temporaryFolder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "skein-telemetry-"))),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+)
+
 const attributeOf = (attributes: ReadonlyArray<any>, key: string): unknown =>
   attributes.find((attribute) => attribute.key === key)?.value.stringValue
 
@@ -69,10 +78,11 @@ describePostgres("tasks of a front end and its workers", (postgres) => {
       Effect.gen(function*() {
         const database = yield* Effect.promise(() => postgres().createDatabase())
         const { metrics, spans, url } = yield* startCollector
+        const stirred = join(yield* temporaryFolder, "stirred")
         const startWorker = (name: string, pool: string) =>
           Effect.acquireRelease(
             Effect.promise(async () => {
-              const child = new Child("../telemetry/worker.ts", [database, url, name, pool])
+              const child = new Child("../telemetry/worker.ts", [database, url, name, pool, stirred])
               expect(await child.message(), `${child.err}`).toBeDefined()
               return child
             }),
@@ -80,7 +90,12 @@ describePostgres("tasks of a front end and its workers", (postgres) => {
           )
         yield* startWorker("cook", "default")
         yield* startWorker("neighbor", "other")
-        const server = McpServer.layer({ name: "front", version: "1.0.0" }, Telemetry.layer(), tools, Tasks.layer())
+        const server = McpServer.layer(
+          { name: "front", version: "1.0.0" },
+          Telemetry.layer(),
+          tools(stirred),
+          Tasks.layer()
+        )
         const front = yield* Layer.build(
           NodeHttp.layer({ port: 0 }).pipe(
             Layer.provide(server),
@@ -106,7 +121,7 @@ describePostgres("tasks of a front end and its workers", (postgres) => {
         const stove = (yield* eventually(() => spans.find(({ name }) => name === "stove")))!
         expect(stove).toMatchObject({ traceId: run.traceId, parentSpanId: boil.spanId })
 
-        yield* call("stir")
+        const stirring = yield* Effect.forkScoped(call("stir"))
         const metricOf = (service: string, name: string) =>
           eventually(() => metrics.get(`${service} mcp.server.task.${name}`))
         // A counter exists with 0 before its first event.
@@ -114,12 +129,14 @@ describePostgres("tasks of a front end and its workers", (postgres) => {
           eventually(() =>
             metrics.get(`${service} mcp.server.task.${name}`)?.sum.dataPoints.find((point: any) => point.asDouble > 0)
           )
+        const takenOver = yield* countedOf("neighbor", "takeovers")
+        expect(attributeOf(takenOver.attributes, "gen_ai.tool.name")).toBe("stir")
+        writeFileSync(stirred, "")
         const stall = yield* metricOf("cook", "worker.stall.duration")
         expect(stall.unit).toBe("s")
         expect(stall.histogram.dataPoints[0].sum).toBeGreaterThan(1)
         yield* countedOf("cook", "worker.lost_leases")
-        const takenOver = yield* countedOf("neighbor", "takeovers")
-        expect(attributeOf(takenOver.attributes, "gen_ai.tool.name")).toBe("stir")
+        yield* Fiber.join(stirring)
         expect((yield* metricOf("neighbor", "queue.size")).gauge.dataPoints).not.toEqual([])
       }).pipe(Effect.scoped),
     240_000

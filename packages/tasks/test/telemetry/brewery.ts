@@ -5,19 +5,22 @@ import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
 import * as Otlp from "effect/observability/Otlp"
+import { existsSync } from "node:fs"
 
-/** Blocks the event loop. */
-const block = (milliseconds: number): void => {
-  const end = performance.now() + milliseconds
-  while (performance.now() < end);
+/** Blocks the event loop until the file exists, from four seconds to a minute. Does nothing if it exists already. */
+const blockUntil = (file: string): void => {
+  if (existsSync(file)) return
+  const start = performance.now()
+  const elapsed = () => performance.now() - start
+  while (elapsed() < 4000 || (elapsed() < 60_000 && !existsSync(file)));
 }
 
-export const tools = Layer.mergeAll(
-  Task.layer(Task.make("brew"), () => Step.run("boil", {}, () => Effect.withSpan(Effect.void, "stove"))),
-  Task.layer(Task.make("stir"), () =>
-    // The other worker sees that this one lives, before it is blocked.
-    Step.run("stir", {}, () => Effect.andThen(Effect.sleep(50), Effect.sync(() => block(4000)))))
-)
+/** `stir` blocks its process until the file exists. */
+export const tools = (file: string) =>
+  Layer.mergeAll(
+    Task.layer(Task.make("brew"), () => Step.run("boil", {}, () => Effect.withSpan(Effect.void, "stove"))),
+    Task.layer(Task.make("stir"), () => Step.run("stir", {}, () => Effect.sync(() => blockUntil(file))))
+  )
 
 /** Sends everything to a collector, at once. */
 export const otlp = (baseUrl: string, serviceName: string) =>

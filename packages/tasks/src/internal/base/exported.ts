@@ -96,7 +96,7 @@ const shapeOf = (value: unknown, name = ""): unknown => {
     : value
 }
 
-const shapeOfObject = <A extends JsonObject | undefined>(value: A): A => shapeOf(value) as A
+const shapeOfObject = <A extends object | undefined>(value: A): A => shapeOf(value) as A
 
 const shapeOfOutcome = (outcome: Outcome): Outcome =>
   outcome._tag === "Result"
