@@ -103,9 +103,11 @@ it.live("SQLite · a step that blocks the event loop is logged with its name", (
     yield* Effect.sleep(1600)
     const { id } = yield* Effect.provideContext(submit("heavy"), engine)
     yield* Effect.provideContext(ended(id), engine)
-    yield* Effect.repeat(Effect.sleep(50), { until: () => lines.length > 0 }).pipe(Effect.timeout("60 seconds"))
+    // On a busy machine the process itself may stand still, at another time.
+    const ofStep = () => lines.filter((line) => line.includes("compress"))
+    yield* Effect.repeat(Effect.sleep(50), { until: () => ofStep().length > 0 }).pipe(Effect.timeout("60 seconds"))
     yield* Effect.sleep(1600)
-    expect(lines).toEqual([expect.stringMatching(/^the event loop was blocked for \d{4} ms; .*heavy: compress/)])
+    expect(ofStep()).toEqual([expect.stringMatching(/^the event loop was blocked for \d{4,5} ms; .*heavy: compress/)])
   }).pipe(Effect.scoped, Effect.provide(Logger.layer([logger])))
 })
 
