@@ -1,7 +1,8 @@
 /**
  * A registry on the loopback interface that has the packed packages of this repository, for `npm run images`.
  *
- * It passes other requests on to npm's registry, and stores the answers, because the images install the same packages.
+ * It passes other requests on to npm's registry, again if that does not answer, and stores the answers, because the images
+ * install the same packages.
  * In a container the URL of the registry is all that a package manager needs: not the certificates or the proxy of this
  * machine.
  */
@@ -11,6 +12,7 @@ import { readFileSync } from "node:fs"
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { basename } from "node:path"
+import { setTimeout } from "node:timers/promises"
 
 interface Answer {
   readonly status: number
@@ -30,8 +32,15 @@ export interface Registry {
   readonly server: Server
 }
 
+/** How the registry behind is asked: how often, how long it may take, and the pause before it is asked again, in milliseconds. */
+const defaults = { attempts: 6, timeout: 30_000, pause: 5000 }
+
 /** Serves tarballs, and the packages of `upstream`, the URL of a registry. */
-export const serveRegistry = async (tarballs: ReadonlyArray<string>, upstream: string): Promise<Registry> => {
+export const serveRegistry = async (
+  tarballs: ReadonlyArray<string>,
+  upstream: string,
+  { attempts, pause, timeout } = defaults
+): Promise<Registry> => {
   const answers = new Map<string, Promise<Answer>>()
   const server = createServer()
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
@@ -54,10 +63,12 @@ export const serveRegistry = async (tarballs: ReadonlyArray<string>, upstream: s
     )
   }
 
-  const ask = async (path: string): Promise<Answer> => {
+  const askOnce = async (path: string): Promise<Answer> => {
     const response = await fetch(new URL(`.${path}`, upstream), {
-      headers: { accept: "application/vnd.npm.install-v1+json" }
+      headers: { accept: "application/vnd.npm.install-v1+json" },
+      signal: AbortSignal.timeout(timeout)
     })
+    if (response.status === 429 || response.status >= 500) throw new Error(`${upstream} answers ${response.status}`)
     const type = response.headers.get("content-type") ?? "application/octet-stream"
     const body = Buffer.from(await response.arrayBuffer())
     // The tarballs are fetched through this registry, too.
@@ -66,6 +77,17 @@ export const serveRegistry = async (tarballs: ReadonlyArray<string>, upstream: s
       status: response.status,
       type,
       body: isJson ? Buffer.from(body.toString().replaceAll(upstream, url)) : body
+    }
+  }
+
+  const ask = async (path: string): Promise<Answer> => {
+    for (let left = attempts;; left--) {
+      try {
+        return await askOnce(path)
+      } catch (error) {
+        if (left <= 1) throw error
+        await setTimeout(pause)
+      }
     }
   }
 
