@@ -378,6 +378,7 @@ const counting = (change: Partial<TaskAdmin["Service"]> = {}) => {
     tool: "bake",
     concurrency: 4,
     rate: { limit: 10, periodMs: 60_000 },
+    perKey: { concurrency: 2, rate: { limit: 3, periodMs: 1000 } },
     pausedAt: undefined,
     running: 0
   }
@@ -403,7 +404,7 @@ it.effect("reads the numbers every 5 seconds at most, and after an action", () =
     const once = { statistics: 1, tools: 1, workers: 1 }
     for (let second = 0; second < 5; second++) {
       expect(yield* below("queue")).toMatchObject([
-        { label: "bake", details: { concurrency: 4, rate: "10 per 1m" } }
+        { label: "bake", details: { concurrency: 4, rate: "10 per 1m", "each key": "2 at once, 3 per 1s" } }
       ])
       yield* TestClock.adjust("1 second")
     }

@@ -24,6 +24,7 @@ import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { makeTask } from "./internal/protocol/applicationTask.ts"
+import { beginOf } from "./internal/protocol/startedTask.ts"
 import {
   makeRunner,
   type Promised,
@@ -58,18 +59,7 @@ export interface AsyncTaskAdmin extends Promised<TaskAdmin["Service"]> {}
 export interface AsyncTaskSchedules extends Promised<TaskSchedules["Service"]> {}
 
 /** How the application starts a task. */
-export interface StartOptions {
-  /**
-   * The user for whom the task runs: the `principal` of its handler, which determines its owner. Default: none, and
-   * without an owner every caller that has the id of the task sees it.
-   */
-  readonly principal?: { readonly id: string } | undefined
-  /**
-   * A key of up to 512 characters. While a task of the same owner and tool with this key exists, `start` returns that task
-   * and creates none, so that a start can be repeated. Default: none.
-   */
-  readonly key?: string | undefined
-}
+export interface StartOptions extends Omit<Task.SubmitOptions, "owner"> {}
 
 /** A signal that ends a wait. */
 export interface WaitOptions {
@@ -189,12 +179,15 @@ export class AsyncTasks {
    * @example
    * const { id } = await tasks.start("bake", { cakes: 2 }, { key: order.id })
    */
-  start(tool: string, args: JsonObject = {}, { key, principal }: StartOptions = {}): Promise<State> {
-    return this.#run(Effect.flatMap(Catalog, (catalog) => {
-      const made = makeTask(catalog, { tool, args, principal })
-      return Result.isFailure(made)
-        ? Effect.fail(invalidOption(`the task cannot start: ${made.failure}`))
-        : Effect.flatMap(TaskEngine, ({ submit }) => submit({ ...made.success, key }))
+  start(
+    tool: string,
+    args: JsonObject = {},
+    { key, principal, priority, ...begin }: StartOptions = {}
+  ): Promise<State> {
+    return this.#run(Effect.gen(function*() {
+      const made = makeTask(yield* Catalog, { tool, args, principal, priority, ...yield* beginOf(begin) })
+      if (Result.isFailure(made)) return yield* Effect.fail(invalidOption(`the task cannot start: ${made.failure}`))
+      return yield* (yield* TaskEngine).submit({ ...made.success, key })
     }))
   }
 

@@ -54,7 +54,14 @@ import type { TaskEngine } from "./TaskEngine.ts"
 import type { EventError, TaskError } from "./TaskError.ts"
 
 export type { EventOptions } from "./CurrentTask.ts"
-export type { ToolPolicyOptions } from "./internal/protocol/policy.ts"
+export type {
+  DebounceOptions,
+  KeyLimits,
+  RateOptions,
+  SingletonOptions,
+  TaskCall,
+  ToolPolicyOptions
+} from "./internal/protocol/policy.ts"
 export type { Child, ForEachOptions, StartOptions, ValueOf } from "./internal/base/child.ts"
 export type { Handle, SubmitOptions } from "./internal/protocol/startedTask.ts"
 
@@ -88,13 +95,17 @@ const policyKeys = [
   "asTask",
   "labels",
   "concurrency",
+  "debounce",
   "limits",
   "maxTtl",
   "owner",
+  "perKey",
   "pollInterval",
   "pool",
   "priority",
+  "queueKey",
   "rate",
+  "singleton",
   "ttl"
 ] as const
 

@@ -27,6 +27,7 @@ import type {
   OutputPage,
   Owner,
   Question,
+  Rate,
   State
 } from "./TaskState.ts"
 
@@ -287,11 +288,13 @@ export interface WorkerState extends TaskProcess {
   readonly running: number
 }
 
-/** A tool that is paused, or whose tasks have a limit of concurrency or a rate. */
+/** A tool that is paused, or whose tasks have a limit of concurrency, a rate or keys. */
 export interface ToolState {
   readonly tool: string
   readonly concurrency: number | undefined
-  readonly rate: { readonly limit: number; readonly periodMs: number } | undefined
+  readonly rate: Rate | undefined
+  /** The limits on tasks with the same key; `undefined`: the tool has no keys. */
+  readonly perKey: Pick<ToolState, "concurrency" | "rate"> | undefined
   /** Since when it is paused, in milliseconds of Unix time. */
   readonly pausedAt: number | undefined
   /** The number of its tasks that run. */

@@ -43,16 +43,55 @@ export interface StoredCaller {
   readonly traceparent?: string | undefined
 }
 
-/** How fast tasks of a tool may run, in all processes of the store together. */
-export interface Pace {
-  /** How many of them run at the same time, at most: a whole number from 1. */
+/** How many tasks start within any period of so many milliseconds, at most. */
+export interface Rate {
+  /** A whole number from 1. */
+  readonly limit: number
+  readonly periodMs: number
+}
+
+/** How fast some tasks run. */
+export interface PaceLimits {
+  /** How many of them run at the same time, at most: a whole number from 1. Default: no limit. */
   readonly concurrency?: number | undefined
-  /** How many of them with the same `NewTask.rateKey` start within any period of so many milliseconds, at most. */
-  readonly rate?: { readonly limit: number; readonly periodMs: number } | undefined
+  /** Default: no limit. */
+  readonly rate?: Rate | undefined
+}
+
+/** How fast tasks of a tool may run, in all processes of the store together. */
+export interface Pace extends PaceLimits {
+  /** The limits on tasks with the same `NewTask.queueKey`. With it, the keys of the tool take turns. */
+  readonly perKey?: PaceLimits | undefined
 }
 
 /** Labels of a task, by their names. */
 export type Labels = { readonly [name: string]: string }
+
+/** A task that is the only one of its tool, or of those with its key, that has not ended. */
+export interface Singleton {
+  /** Up to 512 characters; "" for the only task of its tool. */
+  readonly key: string
+  /**
+   * The consequence for a submission while another task with the key has not ended.
+   *
+   * - `fail`: it fails with `NotStarted`.
+   * - `useExisting`: it returns that task, if that has the same owner. Otherwise it fails.
+   * - `cancelExisting`: that task is cancelled, also that of another owner. Its compensations may run beside the new task.
+   */
+  readonly onConflict: "fail" | "useExisting" | "cancelExisting"
+}
+
+/** A task that begins when no other of the same owner and tool with its key has been submitted for a while. */
+export interface Debounce {
+  /** Up to about 500 characters together with the owner. */
+  readonly key: string
+  /** Milliseconds from the last submission until it begins. */
+  readonly periodMs: number
+  /** Milliseconds from the first submission until it begins, however many follow. Default: no limit. */
+  readonly timeoutMs?: number | undefined
+  /** The arguments of the task after a further submission. Default: those of the further one. It must be fast. */
+  readonly merge?: ((stored: JsonObject, next: JsonObject) => JsonObject) | undefined
+}
 
 /** A task to create. */
 export interface NewTask {
@@ -68,8 +107,16 @@ export interface NewTask {
    * response.
    */
   readonly key?: string | undefined
-  /** The tasks of its tool that count for the same rate (`Pace.rate`), up to 512 characters. Default: those with "". */
-  readonly rateKey?: string | undefined
+  /** The tasks of its tool that it takes turns with those of other keys for (`Pace.perKey`), up to 512 characters. Default "". */
+  readonly queueKey?: string | undefined
+  /** When it may begin, in milliseconds of Unix time by the clock of the store. Its `ttlMs` begins then. Default: now. */
+  readonly startAt?: number | undefined
+  /** The same in milliseconds after its submission, without `startAt`. Default 0. */
+  readonly delayMs?: number | undefined
+  /** Default: any number of tasks of its tool. */
+  readonly singleton?: Singleton | undefined
+  /** A submission returns the task with the same key that has not begun, and changes its arguments. Default: none. */
+  readonly debounce?: Debounce | undefined
   /**
    * Texts by which operators find the task, up to ten: names of 1 to 200 characters, with values of up to 200. They are
    * readable in the store also if tasks are encrypted. Default: none.
@@ -82,7 +129,7 @@ export interface NewTask {
    */
   readonly client?: string | undefined
   readonly caller: StoredCaller
-  /** Milliseconds from its creation until it is cancelled and deleted; `null`: never. */
+  /** Milliseconds from when it may begin until it is cancelled and deleted; `null`: never. */
   readonly ttlMs: number | null
   /** The number of milliseconds that clients are asked to wait between two polls. */
   readonly pollIntervalMs: number

@@ -36,7 +36,19 @@ describe("values that the program gives", () => {
   })
 
   it("options of tasks are those of Task.make and Tasks.layer", () => {
-    type Functions = "input" | "output" | "visible" | "listedAs" | "owner" | "rate" | "asTask" | "prepare"
+    type Functions =
+      | "input"
+      | "output"
+      | "visible"
+      | "listedAs"
+      | "owner"
+      | "labels"
+      | "priority"
+      | "queueKey"
+      | "singleton"
+      | "debounce"
+      | "asTask"
+      | "prepare"
     type Options = CoreTask.Options<{}, never>
     expectTypeOf<Omit<skein.TaskOptions, Functions>>().toExtend<Omit<Options, Functions>>()
     // `metadata` is a context of Effect.
@@ -46,7 +58,8 @@ describe("values that the program gives", () => {
     >()
     expectTypeOf<Lacking<CoreTasks.Options, skein.TasksOptions>>().toEqualTypeOf<never>()
     expectTypeOf<Omit<skein.TaskToolsOptions, "visible">>().toExtend<Omit<CoreTools.Options, "visible">>()
-    expectTypeOf<skein.StartOptions>().toEqualTypeOf<AsyncTasks.StartOptions>()
+    expectTypeOf<skein.StartOptions>().toExtend<AsyncTasks.StartOptions>()
+    expectTypeOf<keyof skein.StartOptions>().toEqualTypeOf<keyof AsyncTasks.StartOptions>()
     expectTypeOf<skein.WaitOptions>().toEqualTypeOf<AsyncTasks.WaitOptions>()
   })
 

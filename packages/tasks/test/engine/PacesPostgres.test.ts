@@ -98,12 +98,14 @@ describe.skipIf(server === undefined)("PostgreSQL · several workers", () => {
       yield* query(
         "CREATE TRIGGER claimed AFTER INSERT ON skein_task_starts FOR EACH ROW EXECUTE FUNCTION note_claim()"
       )
-      yield* Context.get(engine, TaskEngine).pace(new Map([["call", { rate: { limit: 4, periodMs: 1000 } }]]))
+      yield* Context.get(engine, TaskEngine).pace(
+        new Map([["call", { perKey: { rate: { limit: 4, periodMs: 1000 } } }]])
+      )
       const tasks = yield* Effect.forEach(
         Array.from({ length: 24 }, (_, index) => index),
         (index) => {
           const key = `key ${index % 2}`
-          return Effect.provideContext(submit("call", { args: { key }, rateKey: key }), workers[index % 3]!.engine)
+          return Effect.provideContext(submit("call", { args: { key }, queueKey: key }), workers[index % 3]!.engine)
         },
         { concurrency: 8 }
       )

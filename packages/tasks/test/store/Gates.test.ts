@@ -52,7 +52,7 @@ each(all, (backend) => {
       yield* store.tools.pace("bake", { concurrency: 3 })
       expect(yield* claimAll(opened, "w1")).toEqual({ free: [], gated: [ids[2]] })
       expect(yield* store.tools.list).toEqual([
-        { tool: "bake", concurrency: 3, rate: undefined, pausedAt: undefined, running: 3 }
+        { tool: "bake", concurrency: 3, rate: undefined, perKey: undefined, pausedAt: undefined, running: 3 }
       ])
       yield* store.tools.pace("bake", undefined)
       expect(yield* store.tools.list).toEqual([])
@@ -121,32 +121,97 @@ each(all, (backend) => {
       expect((yield* store.admin.find(ids[1]!))!.place).toMatchObject({ _tag: "Ready", heldBy: "limit" })
     }))
 
-  it.effect("a rate bounds the starts of each key in each period, and lets others pass", () =>
+  it.effect("a rate bounds the starts of a tool in each period, and lets those pass that continue", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
       const { store } = opened
       yield* store.tools.pace("call", { rate: { limit: 2, periodMs: 1000 } })
-      const a = yield* insertMany(opened, "call", 25, { rateKey: "a" })
-      const b = yield* insertMany(opened, "call", 1, { rateKey: "\0 b" })
-      // The first claim finds tasks of the first key only, and starts as many of them as may start.
-      expect((yield* claimAll(opened, "w1", 20)).gated).toEqual(a.slice(0, 2).toSorted())
-      expect((yield* claimAll(opened, "w1", 20)).gated).toEqual(b)
+      const ids = yield* insertMany(opened, "call", 25)
+      expect((yield* claimAll(opened, "w1", 20)).gated).toEqual(ids.slice(0, 2).toSorted())
       expect((yield* claimAll(opened, "w1", 20)).gated).toEqual([])
       expect(yield* store.wake).toMatchObject({ hasGated: true })
-      // A task that continues counts as no start.
-      yield* store.release(a[0]!, "w1")
-      expect((yield* claimAll(opened, "w1", 20)).gated).toEqual([a[0]])
+      yield* store.release(ids[0]!, "w1")
+      expect((yield* claimAll(opened, "w1", 20)).gated).toEqual([ids[0]])
       yield* TestClock.adjust(999)
       expect((yield* claimAll(opened, "w2", 20)).gated).toEqual([])
       yield* TestClock.adjust(1)
-      expect((yield* claimAll(opened, "w2", 20)).gated).toEqual(a.slice(2, 4).toSorted())
+      expect((yield* claimAll(opened, "w2", 1)).gated).toEqual([ids[2]])
+      expect((yield* claimAll(opened, "w2", 20)).gated).toEqual([ids[3]])
     }))
 
-  it.effect("a rate key has at most 512 characters", () =>
+  it.effect("keys take turns: the next claim goes on behind the last key, and priority decides among those of a key", () =>
     Effect.gen(function*() {
       const opened = yield* fresh(backend)
-      yield* opened.store.insert(task({ rateKey: "x".repeat(512) }))
-      const error = yield* Effect.flip(opened.store.insert(task({ rateKey: "x".repeat(513) })))
-      expect(error.reason.message).toContain("the rate key of a task exceeds 512 characters")
+      const { store } = opened
+      yield* store.tools.pace("call", { perKey: {} })
+      const a = yield* insertMany(opened, "call", 5, { queueKey: "a" })
+      const b = yield* insertMany(opened, "call", 2, { queueKey: "\0 b" })
+      const [c, urgent] = [
+        yield* insert(opened, { tool: "call", queueKey: "c" }),
+        yield* insert(opened, { tool: "call", queueKey: "c", priority: 1 })
+      ]
+      const none = yield* insert(opened, { tool: "call" })
+      const claims: Array<string> = []
+      for (let i = 0; i < 4; i++) claims.push(...(yield* claimAll(opened, "w1", 1)).gated)
+      expect(new Set(claims)).toEqual(new Set([none.id, a[0], b[0], urgent.id]))
+      expect((yield* claimAll(opened, "w1", 3)).gated).toEqual([a[1]!, b[1]!, c.id].toSorted())
+      expect((yield* claimAll(opened, "w1", 9)).gated).toEqual([a[2]])
+      expect((yield* claimAll(opened, "w1", 9)).gated).toEqual([a[3]])
+      expect(yield* store.tools.list).toMatchObject([{ tool: "call", running: 9, perKey: {} }])
+      yield* store.tools.pace("call", undefined)
+      expect(yield* store.tools.list).toEqual([])
+      expect((yield* claimAll(opened, "w1")).free).toEqual([a[4]])
+    }))
+
+  it.effect("the limits of each key hold beside those of the tool, and full keys do not stop others", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { store } = opened
+      yield* store.tools.pace("call", {
+        concurrency: 4,
+        perKey: { concurrency: 2, rate: { limit: 3, periodMs: 1000 } }
+      })
+      const a = yield* insertMany(opened, "call", 6, { queueKey: "a" })
+      const b = yield* insertMany(opened, "call", 1, { queueKey: "b" })
+      const c = yield* insertMany(opened, "call", 3, { queueKey: "c" })
+      const claimNext = Effect.map(claimAll(opened, "w1"), ({ gated }) => gated)
+      expect(yield* claimNext).toEqual([a[0]!, b[0]!, c[0]!].toSorted())
+      // The tool has room for one more, and the turn is that of the first key.
+      expect(yield* claimNext).toEqual([a[1]])
+      expect(yield* claimNext).toEqual([])
+      yield* store.finish(b[0]!, completed({}))
+      expect(yield* claimNext).toEqual([c[1]])
+      yield* store.finish(a[0]!, completed({}))
+      expect(yield* claimNext).toEqual([a[2]])
+      yield* store.finish(a[1]!, completed({}))
+      yield* store.finish(c[0]!, completed({}))
+      // The first key has started three in this period. One of them may continue.
+      expect(yield* claimNext).toEqual([c[2]])
+      yield* store.release(a[2]!, "w1")
+      expect(yield* claimNext).toEqual([a[2]])
+      expect(yield* claimNext).toEqual([])
+      yield* TestClock.adjust(1000)
+      expect(yield* claimNext).toEqual([a[3]])
+    }))
+
+  it.effect("keys of other pools are not claimed", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { store } = opened
+      yield* store.tools.pace("call", { perKey: { concurrency: 1 } })
+      const far = yield* insertMany(opened, "call", 2, { queueKey: "a", pool: "far" })
+      const near = yield* insertMany(opened, "call", 2, { queueKey: "a", pool: "near" })
+      expect(idsOf(yield* store.claimGated("w1", ["near"], 9))).toEqual([near[0]])
+      expect(idsOf(yield* store.claimGated("w2", ["far"], 9))).toEqual([])
+      yield* store.finish(near[0]!, completed({}))
+      expect(idsOf(yield* store.claimGated("w2", ["far", "further"], 9))).toEqual([far[0]])
+    }))
+
+  it.effect("a queue key has at most 512 characters", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      yield* opened.store.insert(task({ queueKey: "x".repeat(512) }))
+      const error = yield* Effect.flip(opened.store.insert(task({ queueKey: "x".repeat(513) })))
+      expect(error.reason.message).toContain("the queue key of a task exceeds 512 characters")
     }))
 })

@@ -28,7 +28,9 @@ each([file, pg], (backend) => {
         { version: 5 },
         { version: 6 },
         { version: 7 },
-        { version: 8 }
+        { version: 8 },
+        { version: 9 },
+        { version: 10 }
       ])
     }))
 
@@ -39,7 +41,7 @@ each([file, pg], (backend) => {
       yield* sql`INSERT INTO skein_task_versions (version) VALUES (99)`
       expect(yield* Effect.flip(client)).toMatchObject({
         reason: { _tag: "StoreError" },
-        message: "the task tables have version 99, and this program supports 8: a later version created them"
+        message: "the task tables have version 99, and this program supports 10: a later version created them"
       })
     }))
 })
@@ -76,8 +78,32 @@ each(all, (backend) => {
           "SELECT task_id FROM skein_task_queue WHERE state = 0 AND gate = 1 AND tool = 'x' ORDER BY priority, wake_at LIMIT 5"
         ],
         [
-          "skein_task_queue_gated_running",
+          "skein_task_queue_keys",
+          "SELECT task_id FROM skein_task_queue WHERE state = 0 AND gate = 1 AND tool = 'x' AND rate_key = 'k' ORDER BY priority, wake_at LIMIT 1"
+        ],
+        [
+          "skein_task_queue_keys",
+          "SELECT rate_key FROM skein_task_queue WHERE state = 0 AND gate = 1 AND tool = 'x' AND rate_key > 'k' ORDER BY rate_key LIMIT 1"
+        ],
+        [
+          "skein_task_queue_running_keys",
           "SELECT COUNT(*) FROM skein_task_queue WHERE state = 2 AND gate <> 0 AND tool = 'x'"
+        ],
+        [
+          "skein_task_queue_running_keys",
+          "SELECT COUNT(*) FROM skein_task_queue WHERE state = 2 AND gate <> 0 AND tool = 'x' AND rate_key = 'k'"
+        ],
+        [
+          "skein_task_queue_debounce_key",
+          "SELECT task_id FROM skein_task_queue WHERE tool = 'x' AND debounce_key = 'k' AND runs = 0"
+        ],
+        [
+          "skein_tasks_singleton_key",
+          "SELECT id FROM skein_tasks WHERE tool = 'x' AND singleton_key = 'k'"
+        ],
+        [
+          "skein_task_starts_key",
+          "SELECT COUNT(*) FROM skein_task_starts WHERE tool = 'x' AND rate_key = 'k' AND started_at > 5"
         ],
         [
           "skein_task_queue_waiting",

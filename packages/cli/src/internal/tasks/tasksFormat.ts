@@ -279,15 +279,21 @@ export const queueTable = ({ queue }: Statistics, colors?: Colors): string =>
     colors
   )
 
+const formatRate = ({ limit, periodMs }: NonNullable<ToolState["rate"]>): string => `${limit} in ${formatAge(periodMs)}`
+
 /** The tools that are paused or have limits. */
 export const describeTools = (tools: ReadonlyArray<ToolState>, colors?: Colors): string =>
   tools.length === 0 ? "" : table(
-    ["TOOL", "PAUSED", "CONCURRENCY", "RATE", "RUNNING"],
-    tools.map(({ concurrency, pausedAt, rate, running, tool }) => [
+    ["TOOL", "PAUSED", "CONCURRENCY", "RATE", "EACH KEY", "RUNNING"],
+    tools.map(({ concurrency, pausedAt, perKey, rate, running, tool }) => [
       cell(tool),
       pausedAt === undefined ? "" : `since ${time(pausedAt)}`,
       concurrency === undefined ? "" : String(concurrency),
-      rate === undefined ? "" : `${rate.limit} in ${formatAge(rate.periodMs)}`,
+      rate === undefined ? "" : formatRate(rate),
+      perKey === undefined ? "" : [
+        perKey.concurrency === undefined ? "" : `${perKey.concurrency} at once`,
+        perKey.rate === undefined ? "" : formatRate(perKey.rate)
+      ].filter((limit) => limit !== "").join(", ") || "in turns",
       String(running)
     ]),
     colors

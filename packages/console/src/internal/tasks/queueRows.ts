@@ -89,6 +89,12 @@ const resume: Action = { name: actionNames.resume, label: "Resume" }
 const rateOf = ({ limit, periodMs }: NonNullable<ToolState["rate"]>): string =>
   `${limit.toLocaleString("en")} per ${Duration.format(Duration.millis(periodMs))}`
 
+const limitsOf = ({ concurrency, rate }: NonNullable<ToolState["perKey"]>): string =>
+  [
+    ...concurrency === undefined ? [] : [`${concurrency.toLocaleString("en")} at once`],
+    ...rate === undefined ? [] : [rateOf(rate)]
+  ].join(", ") || "in turns"
+
 const toolNodes = ({ all, pools, settings, tool }: ToolQueue, at: number): ReadonlyArray<Node> => {
   const id = toolNodeId(tool)
   const isPaused = settings?.pausedAt !== undefined
@@ -108,6 +114,7 @@ const toolNodes = ({ all, pools, settings, tool }: ToolQueue, at: number): Reado
         ...names.length === 0 ? {} : { pool: names.join(", ") },
         ...settings?.concurrency === undefined ? {} : { concurrency: settings.concurrency },
         ...settings?.rate === undefined ? {} : { rate: rateOf(settings.rate) },
+        ...settings?.perKey === undefined ? {} : { "each key": limitsOf(settings.perKey) },
         ...settings?.pausedAt === undefined ? {} : { "paused since": new Date(settings.pausedAt).toISOString() }
       }
     },

@@ -35,6 +35,13 @@ export interface TaskCall {
   readonly caller: Caller
 }
 
+/** How many tasks start within any period. */
+export interface TaskRate {
+  /** A whole number from 1. */
+  readonly limit: number
+  readonly period: Duration
+}
+
 /** The options for tasks, of a server and of a task. Those of a task take precedence. */
 export interface TaskPolicy {
   /**
@@ -74,25 +81,56 @@ export interface TaskOptions<Input extends AnySchema = {}, Output extends AnySch
   readonly prepare?: (((input: ReadBy<Input>, context: HandlerContext) => Awaitable<P>) & CheckedJson<P>) | undefined
   /** The pool of workers that run its tasks. A task whose pool has no worker waits. Default `default`. */
   readonly pool?: string | undefined
-  /** Waiting tasks with the highest priority start first: a whole number from -1,000,000 to 1,000,000; default 0. */
-  readonly priority?: number | undefined
+  /**
+   * Waiting tasks with the highest priority start first: a whole number from -1,000,000 to 1,000,000, or a function that returns
+   * it and is fast; default 0.
+   */
+  readonly priority?: number | ((call: TaskCall) => number) | undefined
   /**
    * How many of its tasks run at the same time, in all processes of the store together: a whole number from 1. Others wait. A
    * task that waits for an answer, an event or a sleep of more than 5 seconds does not count. Default: no limit.
    */
   readonly concurrency?: number | undefined
   /**
-   * How many of its tasks start within any period, in all processes of the store together. Others wait. `key` counts them
-   * separately, by caller for instance: it returns up to 512 characters and must be fast. Default: no limit.
+   * How many of its tasks start within any period, in all processes of the store together. Others wait. Default: no limit.
    *
    * @example
-   * rate: { limit: 10, period: "1 minute", key: ({ caller }) => caller.principal?.id ?? "" }
+   * rate: { limit: 10, period: "1 minute" }
    */
-  readonly rate?: {
-    /** A whole number from 1. */
-    readonly limit: number
-    readonly period: Duration
+  readonly rate?: TaskRate | undefined
+  /**
+   * Whose task it is, for the queue: the tenant of the caller, for instance. The keys of a tool take turns, so that a key with
+   * a thousand tasks does not delay the others; `priority` decides among the tasks of a key. Up to 512 characters; it must be
+   * fast. Default: no turns.
+   *
+   * @example
+   * queueKey: ({ caller }) => caller.principal?.id ?? ""
+   */
+  readonly queueKey?: ((call: TaskCall) => string) | undefined
+  /** The limits on tasks with the same `queueKey`, beside `concurrency` and `rate` for all. Default: none. */
+  readonly perKey?: { readonly concurrency?: number | undefined; readonly rate?: TaskRate | undefined } | undefined
+  /**
+   * Lets a task be the only one of its key that has not ended: `key` is up to 512 characters, must be fast, and is by default the
+   * same for all. `onConflict` is the consequence for a call meanwhile: it is rejected with `-32603` (`fail`, the default), gets
+   * that task if it is the caller's own (`useExisting`), or cancels it (`cancelExisting`). Default: any number of tasks.
+   */
+  readonly singleton?: {
     readonly key?: ((call: TaskCall) => string) | undefined
+    readonly onConflict?: "fail" | "useExisting" | "cancelExisting" | undefined
+  } | undefined
+  /**
+   * Lets a task begin when no further call of its owner and `key` has come for a `period`, or `timeout` after the first one.
+   * Until then each call gets the same task, whose arguments are those of the last call, or what `merge` makes of both. Default: a
+   * task begins at once.
+   *
+   * @example
+   * debounce: { period: "10 seconds", timeout: "1 minute" }
+   */
+  readonly debounce?: {
+    readonly key?: ((call: TaskCall) => string) | undefined
+    readonly period: Duration
+    readonly timeout?: Duration | undefined
+    readonly merge?: ((stored: JsonObject, next: JsonObject) => JsonObject) | undefined
   } | undefined
   /** The limits on its tasks, in place of `limits.perTool` of `tasks`. At a limit a call is rejected with `-32603`. */
   readonly limits?: TaskCounts | undefined

@@ -63,6 +63,12 @@ export interface StartOptions {
    * creates none, so that a start can be repeated. Default: none.
    */
   readonly key?: string | undefined
+  /** In place of the `priority` of its definition. */
+  readonly priority?: number | undefined
+  /** The time until it may begin: its `ttl` begins then. Default 0. */
+  readonly delay?: Duration | undefined
+  /** When it may begin, by the clock of the store, in place of `delay`. */
+  readonly startAt?: Date | string | number | undefined
 }
 
 /** A signal that ends a wait. */

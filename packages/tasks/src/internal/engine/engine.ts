@@ -14,7 +14,7 @@ import { TaskAdmin } from "../../TaskAdmin.ts"
 import { TaskSchedules } from "../../TaskSchedules.ts"
 import { type Options as PublicOptions, TaskEngine } from "../../TaskEngine.ts"
 import type { TaskError } from "../../TaskError.ts"
-import { isFinal, type NewTask, type Pace, type State } from "../../TaskState.ts"
+import { isFinal, type NewTask, type Pace, type PaceLimits, type State } from "../../TaskState.ts"
 import { TaskBounds } from "../base/bounds.ts"
 import { invalidOption } from "../store/database.ts"
 import * as sqlStore from "../store/sqlStore.ts"
@@ -73,18 +73,28 @@ const checkOptions = (options: Options): Effect.Effect<void, TaskError> =>
   }, { discard: true })
 
 /** Fails for limits of a tool out of bounds. */
-const checkPace = (tool: string, { concurrency = 1, rate }: Pace = {}): Effect.Effect<void, TaskError> => {
-  const numbers = [
-    ["concurrency", concurrency],
-    ["rate.limit", rate?.limit ?? 1],
-    ["rate.period", Math.ceil(rate?.periodMs ?? 1)]
-  ] as const
+const checkPace = (tool: string, pace: Pace = {}): Effect.Effect<void, TaskError> => {
+  const numbersOf = (prefix: string, { concurrency = 1, rate }: PaceLimits = {}) =>
+    [
+      [`${prefix}concurrency`, concurrency],
+      [`${prefix}rate.limit`, rate?.limit ?? 1],
+      [`${prefix}rate.period`, Math.ceil(rate?.periodMs ?? 1)]
+    ] as const
+  const numbers = [...numbersOf("", pace), ...numbersOf("perKey.", pace.perKey)]
   const wrong = numbers.find(([, value]) => !Number.isSafeInteger(value) || value < 1 || value > maxTimerMs)
   if (wrong === undefined) return Effect.void
   const [name, value] = wrong
   const message = `${name} of ${tool} is ${value}: it must be a whole number from 1 to ${maxTimerMs}`
   return Effect.fail(invalidOption(message))
 }
+
+const isSameLimits = (some: PaceLimits = {}, other: PaceLimits = {}): boolean =>
+  some.concurrency === other.concurrency && some.rate?.limit === other.rate?.limit &&
+  some.rate?.periodMs === other.rate?.periodMs
+
+const isSamePace = (some: Pace = {}, other: Pace = {}): boolean =>
+  isSameLimits(some, other) && isSameLimits(some.perKey, other.perKey) &&
+  (some.perKey === undefined) === (other.perKey === undefined)
 
 /** Sets limits of tools, except those that are set already. */
 const setPaces = Effect.fnUntraced(function*(
@@ -93,12 +103,7 @@ const setPaces = Effect.fnUntraced(function*(
 ): Effect.fn.Return<void, TaskError> {
   for (const [tool, pace] of paces) yield* checkPace(tool, pace)
   const known = new Map((yield* tools.list).map((state) => [state.tool, state]))
-  for (const [tool, pace] of paces) {
-    const { concurrency, rate } = known.get(tool) ?? {}
-    const isEqual = concurrency === pace?.concurrency && rate?.limit === pace?.rate?.limit &&
-      rate?.periodMs === pace?.rate?.periodMs
-    if (!isEqual) yield* tools.pace(tool, pace)
-  }
+  for (const [tool, pace] of paces) if (!isSamePace(known.get(tool), pace)) yield* tools.pace(tool, pace)
 })
 
 /** Milliseconds until a task expires after `expireSoon`. */

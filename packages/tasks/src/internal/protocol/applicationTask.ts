@@ -14,7 +14,7 @@ import type { TaskPolicy } from "./policy.ts"
 import { findTaskService } from "./taskService.ts"
 
 /** The task of an application. */
-export interface ApplicationTask {
+export interface ApplicationTask extends Pick<NewTask, "delayMs" | "priority" | "startAt"> {
   readonly tool: string
   readonly args: JsonObject
   /** The owner; `undefined`: as the policy of the tool decides for the principal. */
@@ -30,33 +30,36 @@ export interface ApplicationTask {
  */
 export const makeTask = (
   catalog: Catalog["Service"],
-  { args, owner, principal, tool }: ApplicationTask
+  task: ApplicationTask
 ): Result.Result<NewTask, string> => {
   const service = findTaskService(catalog)
   if (service === undefined) return Result.fail("the server has no `Tasks.layer`")
+  const { tool } = task
   const entry = catalog.tools.get(tool)
   const policy = entry && service.policyFor(entry)
   if (policy === undefined) return Result.fail(`"${tool}" is not a task of this server`)
   if (policy.prepares) return Result.fail(`"${tool}" is prepared in the call of a client`)
-  return Result.succeed(newTaskOf(policy, { args, owner, principal, tool }))
+  return Result.succeed(newTaskOf(policy, task))
 }
 
 /** The task of an application by a policy. */
 export const newTaskOf = (
-  { inputFrom, labels, limits, owner: ownerOf, pollIntervalMs, pool, priority, rateKey, ttlMs }: TaskPolicy,
-  { args, owner, principal, tool, traceparent }: ApplicationTask
+  { compute, inputFrom, limits, owner: ownerOf, pollIntervalMs, pool, ttlMs }: TaskPolicy,
+  { args, delayMs, owner, principal, priority, startAt, tool, traceparent }: ApplicationTask
 ): NewTask => {
   const caller: Caller = { revision: latest, capabilities: {}, info: undefined, principal }
   const owned = owner === undefined ? ownerOf(caller) : owner
   const stored = (inputFrom === "anyone" ? withAllInputCapabilities(caller) : caller) as NewTask["caller"]
+  const computed = compute({ args: withoutPrepared(args), caller })
   return {
     tool,
     args,
     owner: owned,
-    labels: labels?.({ args: withoutPrepared(args), caller }),
+    ...computed,
+    priority: priority ?? computed.priority,
+    delayMs,
+    startAt,
     pool,
-    priority,
-    rateKey: rateKey?.({ args: withoutPrepared(args), caller }),
     ttlMs,
     pollIntervalMs,
     caller: traceparent === undefined ? stored : { ...stored, traceparent },

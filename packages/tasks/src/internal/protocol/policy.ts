@@ -6,7 +6,10 @@ import type { Caller } from "@skein/runtime/RequestContext"
 import type { ToolEntry } from "@skein/server/Catalog"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
-import type { CountLimits, Labels, Owner, Pace, State } from "../../TaskState.ts"
+import * as Result from "effect/Result"
+import { InvalidOption, TaskError } from "../../TaskError.ts"
+import { toLimitMillis } from "../base/bounds.ts"
+import type { CountLimits, Labels, NewTask, Owner, Pace, PaceLimits, State } from "../../TaskState.ts"
 
 /**
  * Returns the owner of a caller's tasks, as a text. All callers with the same owner see the task, cancel it and answer
@@ -45,8 +48,51 @@ export interface RateOptions {
   /** The number of tasks that start within a period, at most: a whole number from 1. */
   readonly limit: number
   readonly period: Duration.Input
-  /** The tasks that are counted together. Default: all tasks of the tool. */
-  readonly key?: ((call: { readonly args: JsonObject; readonly caller: Caller }) => string) | undefined
+}
+
+/** The call that a task is created for. */
+export interface TaskCall {
+  /** The arguments as the client sends them. */
+  readonly args: JsonObject
+  readonly caller: Caller
+}
+
+/** The limits on tasks with the same queue key. */
+export interface KeyLimits {
+  /** How many of them run at the same time: a whole number from 1. Default: no limit of their own. */
+  readonly concurrency?: number | undefined
+  /** How many of them start within any period. Default: no limit of their own. */
+  readonly rate?: RateOptions | undefined
+}
+
+/** A task that is the only one that has not ended. */
+export interface SingletonOptions {
+  /** The tasks among which it is the only one, up to 512 characters. It must be fast. Default: those of its tool. */
+  readonly key?: ((call: TaskCall) => string) | undefined
+  /**
+   * The consequence for a call while another task with its key has not ended.
+   *
+   * - `fail`, the default: the call is rejected with `-32603`, and `Task.submit` fails with `NotStarted`.
+   * - `useExisting`: the call gets that task, if it is the caller's own; otherwise it is rejected. Callers without an owner
+   *   share no task over HTTP. A child (`Task.start`) fails.
+   * - `cancelExisting`: that task is cancelled, also that of another owner. Its compensations may run beside the new task.
+   */
+  readonly onConflict?: "fail" | "useExisting" | "cancelExisting" | undefined
+}
+
+/** A task that begins when no further call has come for a while. */
+export interface DebounceOptions {
+  /** The calls that share a task, beside their owner: up to about 500 characters. It must be fast. Default: all of the tool. */
+  readonly key?: ((call: TaskCall) => string) | undefined
+  /** The time from the last call until the task begins. */
+  readonly period: Duration.Input
+  /** The time from the first call until the task begins, however many follow. Default: no limit. */
+  readonly timeout?: Duration.Input | undefined
+  /**
+   * The arguments of the task after a further call, from those that it has and those of the call: for instance to collect
+   * them to a batch. It must be fast, and return arguments that match `input`. Default: those of the call.
+   */
+  readonly merge?: ((stored: JsonObject, next: JsonObject) => JsonObject) | undefined
 }
 
 /** The options for the tasks of a tool. */
@@ -58,10 +104,10 @@ export interface ToolPolicyOptions extends TaskPolicyOptions {
   readonly pool?: string | undefined
   /**
    * Of the tasks that wait for a worker of their pool, those with the highest priority start first, and of these the one
-   * that has waited longest. A whole number from -1,000,000 to 1,000,000; default 0. A task that waits for an answer, an event or
-   * sleeps continues in the same order. Tasks that run are not interrupted.
+   * that has waited longest. A whole number from -1,000,000 to 1,000,000, or a function that returns it and is fast; default 0.
+   * A task that waits for an answer, an event or sleeps continues in the same order. Tasks that run are not interrupted.
    */
-  readonly priority?: number | undefined
+  readonly priority?: number | ((call: TaskCall) => number) | undefined
   /**
    * How many tasks of this tool run at the same time, in all processes of the store together: a whole number from 1.
    * Others wait in the queue. A task that waits for an answer, an event or a sleep of more than 5 seconds does not count. Default:
@@ -71,12 +117,31 @@ export interface ToolPolicyOptions extends TaskPolicyOptions {
   readonly concurrency?: number | undefined
   /**
    * How many tasks of this tool start within any period, in all processes of the store together: for instance
-   * `{ limit: 10, period: "1 minute" }` for a service with such a limit. Others wait in the queue. `key` counts them
-   * separately, for instance by caller: it returns up to 512 characters, is readable in the store also if tasks are
-   * encrypted, and must be fast. Only the start of a task counts: not what it does after a sleep, an answer, or the end
-   * of its worker. Default: no limit.
+   * `{ limit: 10, period: "1 minute" }` for a service with such a limit. Others wait in the queue. Only the start of a task
+   * counts: not what it does after a sleep, an answer, or the end of its worker. Default: no limit.
    */
   readonly rate?: RateOptions | undefined
+  /**
+   * Whose task it is, for the queue: for instance the tenant of the caller. The keys of a tool take turns: one task of each
+   * starts after the other, so that a key with a thousand tasks does not delay the others. `priority` decides among the tasks
+   * of a key. Up to 512 characters, readable in the store also if tasks are encrypted; it must be fast. Default: no turns.
+   *
+   * @example
+   * const report = Task.make("report", { queueKey: ({ caller }) => tenantOf(caller), perKey: { concurrency: 2 } })
+   */
+  readonly queueKey?: ((call: TaskCall) => string) | undefined
+  /** The limits on tasks with the same `queueKey`, beside `concurrency` and `rate` for all of the tool. Default: none. */
+  readonly perKey?: KeyLimits | undefined
+  /** Whether a task is the only one that has not ended. Default: any number of tasks. */
+  readonly singleton?: SingletonOptions | undefined
+  /**
+   * Lets a task begin when no further call has come for a while. Each call of an owner gets the same task until it begins.
+   * Callers without an owner share no task over HTTP. Default: a task begins at once.
+   *
+   * @example
+   * const index = Task.make("index", { input: { page: Schema.String }, debounce: { period: "10 seconds", timeout: "1 minute" } })
+   */
+  readonly debounce?: DebounceOptions | undefined
   /**
    * The limits on tasks of this tool, in place of `Tasks.Options.limits.perTool`. At a limit a call is rejected with
    * `-32603`, and no task is created.
@@ -87,12 +152,12 @@ export interface ToolPolicyOptions extends TaskPolicyOptions {
    * always. With `false` the call waits for its result. It must be fast. It is not called for a tool that requires
    * tasks.
    */
-  readonly asTask?: ((call: { readonly args: JsonObject; readonly caller: Caller }) => boolean) | undefined
+  readonly asTask?: ((call: TaskCall) => boolean) | undefined
   /**
    * The labels of a task, by which operators find it, from the arguments as the client sends them: see `Task.label`. At most
    * ten; others are an error of the call. It must be fast. Default: none.
    */
-  readonly labels?: ((call: { readonly args: JsonObject; readonly caller: Caller }) => Labels) | undefined
+  readonly labels?: ((call: TaskCall) => Labels) | undefined
   /**
    * The clients that a task may ask for input. `caller`, the default: only the client that made the call; a question
    * that it has not declared support for fails immediately with `MissingCapability`, as in an ordinary call. `anyone`:
@@ -198,18 +263,52 @@ export const capTtl = (ttl: number | null, maxTtl: number | null): number | null
 
 /** The part of a tool that decides about its tasks. */
 export interface PolicyTool extends Pick<ToolEntry, "metadata"> {
-  readonly definition: { readonly execution?: ToolEntry["definition"]["execution"] | undefined }
+  readonly definition: Partial<Pick<ToolEntry["definition"], "execution" | "name">>
 }
 
 const annotationOf = <I, S>({ metadata }: PolicyTool, key: Context.Key<I, S>): S | undefined =>
   metadata === undefined ? undefined : Context.getOrUndefined(metadata as Context.Context<I>, key)
 
+const limitsOf = ({ concurrency, rate }: KeyLimits): PaceLimits => ({
+  concurrency,
+  rate: rate === undefined ? undefined : { limit: rate.limit, periodMs: Math.ceil(Duration.toMillis(rate.period)) }
+})
+
 /** The limits of a tool for all workers; `undefined` if it has none. */
-const paceOf = ({ concurrency, rate }: ToolPolicyOptions): Pace | undefined =>
-  concurrency === undefined && rate === undefined ? undefined : {
-    concurrency,
-    rate: rate === undefined ? undefined : { limit: rate.limit, periodMs: Math.ceil(Duration.toMillis(rate.period)) }
+const paceOf = ({ concurrency, perKey, queueKey, rate }: ToolPolicyOptions): Pace | undefined => {
+  const ofKeys = queueKey === undefined ? perKey : perKey ?? {}
+  return concurrency === undefined && rate === undefined && ofKeys === undefined
+    ? undefined
+    : { ...limitsOf({ concurrency, rate }), perKey: ofKeys && limitsOf(ofKeys) }
+}
+
+/** The part of a new task that the options of its tool compute from the call. */
+export type Computed = Pick<NewTask, "priority" | "queueKey" | "labels" | "singleton" | "debounce">
+
+/** The milliseconds of an option. It throws for another value, so that the server does not start. */
+const millisOf = (tool: string | undefined, option: string, input: Duration.Input): number =>
+  Result.getOrThrowWith(
+    toLimitMillis(input),
+    (problem) => new TaskError({ reason: new InvalidOption({ message: `${option} of ${tool} ${problem}` }) })
+  )
+
+const computedOf = (
+  { debounce, labels, priority, queueKey, singleton }: ToolPolicyOptions,
+  tool: string | undefined
+): (call: TaskCall) => Computed => {
+  const debounced = debounce && {
+    periodMs: millisOf(tool, "debounce.period", debounce.period),
+    timeoutMs: debounce.timeout === undefined ? undefined : millisOf(tool, "debounce.timeout", debounce.timeout),
+    merge: debounce.merge
   }
+  return (call) => ({
+    priority: typeof priority === "function" ? priority(call) : priority,
+    queueKey: queueKey?.(call),
+    labels: labels?.(call),
+    singleton: singleton && { key: singleton.key?.(call) ?? "", onConflict: singleton.onConflict ?? "fail" },
+    debounce: debounced && { key: debounce?.key?.(call) ?? "", ...debounced }
+  })
+}
 
 /** The policy for the tasks of a tool; `undefined` for a tool whose calls do not become tasks. */
 export const policyOf = (tool: PolicyTool, settings: TaskSettings) => {
@@ -225,9 +324,8 @@ export const policyOf = (tool: PolicyTool, settings: TaskSettings) => {
     /** Whether calls are prepared before their task starts. */
     prepares: annotationOf(tool, Prepares) === true,
     pool: options.pool ?? "default",
-    priority: options.priority,
     pace: paceOf(options),
-    rateKey: options.rate?.key,
+    compute: computedOf(options, tool.definition.name),
     ttlMs: capTtl(options.ttl === undefined ? settings.ttlMs : toMillis(options.ttl), maxTtl),
     maxTtlMs: maxTtl,
     pollIntervalMs: options.pollInterval === undefined
@@ -236,7 +334,6 @@ export const policyOf = (tool: PolicyTool, settings: TaskSettings) => {
     owner: options.owner ?? settings.owner,
     limits: options.limits === undefined ? settings.limits : { ...settings.limits, tool: options.limits },
     asTask: options.asTask,
-    labels: options.labels,
     inputFrom: options.inputFrom ?? "caller"
   }
 }

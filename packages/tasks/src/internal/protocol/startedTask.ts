@@ -8,11 +8,13 @@ import { Exchange, McpRequest, type ResponseSink } from "@skein/runtime/RequestC
 import { requestServices, type ToolEntry } from "@skein/server/Catalog"
 import type * as Tool from "@skein/server/Tool"
 import * as Context from "effect/Context"
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { TaskEngine } from "../../TaskEngine.ts"
-import { NotStarted as NotStartedReason, TaskError } from "../../TaskError.ts"
+import { InvalidOption, NotStarted as NotStartedReason, TaskError } from "../../TaskError.ts"
 import { isFinal, type NewTask, type Owner, type State } from "../../TaskState.ts"
 import { endOf, type TaskEnd } from "../base/taskEnd.ts"
 import { failureMessage } from "../base/text.ts"
@@ -34,6 +36,12 @@ export interface SubmitOptions {
   readonly principal?: { readonly id: string } | undefined
   /** The owner. Default: as the policy of the task decides for the principal. */
   readonly owner?: Owner | undefined
+  /** In place of the `priority` of its definition. */
+  readonly priority?: number | undefined
+  /** The time until it may begin: its `ttl` begins then. A negative one is 0. Default 0. */
+  readonly delay?: Duration.Input | undefined
+  /** When it may begin, by the clock of the store, in place of `delay`. */
+  readonly startAt?: DateTime.DateTime.Input | undefined
 }
 
 /** A task that code has started. */
@@ -50,6 +58,25 @@ export interface Handle<Value> {
   readonly cancel: (statusMessage?: string) => Effect.Effect<boolean, TaskError>
 }
 
+/** When a task begins. Fails with `InvalidOption` for another value. */
+export const beginOf = (
+  { delay, startAt }: Pick<SubmitOptions, "delay" | "startAt">
+): Effect.Effect<Pick<NewTask, "delayMs" | "startAt">, TaskError> => {
+  const invalid = (name: string, value: unknown) =>
+    Effect.fail(new TaskError({ reason: new InvalidOption({ message: `${name} is no time: ${String(value)}` }) }))
+  if (startAt !== undefined) {
+    const time = DateTime.make(startAt)
+    return time._tag === "None"
+      ? invalid("startAt", startAt)
+      : Effect.succeed({ startAt: DateTime.toEpochMillis(time.value) })
+  }
+  const milliseconds = delay === undefined ? 0 : Option.match(Duration.fromInput(delay), {
+    onNone: () => NaN,
+    onSome: Duration.toMillis
+  })
+  return Number.isFinite(milliseconds) ? Effect.succeed({ delayMs: milliseconds }) : invalid("delay", delay)
+}
+
 const notStarted = (message: string) => Effect.fail(new TaskError({ reason: new NotStartedReason({ message }) }))
 
 /** The policy of a definition: that of the server, or that of its own options in a process without such a server. */
@@ -60,7 +87,7 @@ const policyFor = (
   const entry = service?.catalog.tools.get(name)
   const known = entry && service?.policyFor(entry)
   if (known !== undefined) return { entry, policy: known }
-  const own = { definition: { execution }, metadata: Context.add(metadata, Durable, true) }
+  const own = { definition: { name, ...execution && { execution } }, metadata: Context.add(metadata, Durable, true) }
   return { entry: undefined, policy: policyOf(own, service?.settings ?? resolveSettings({}))! }
 }
 
@@ -121,13 +148,14 @@ const endedTask = (engine: TaskEngine["Service"], id: string): Effect.Effect<Tas
 export const submit = <Name extends string, Input, Output>(
   task: Tool.Tool<Name, Input, Output>,
   args: NoInfer<Input>,
-  { key, owner, principal }: SubmitOptions = {}
+  { key, owner, principal, priority, ...begin }: SubmitOptions = {}
 ): Effect.Effect<Handle<ValueOf<Output>>, TaskError, TaskEngine> =>
   Effect.flatMap(
     TaskEngine,
     (engine) =>
-      Effect.flatMap(encodeArguments(task, args), (encoded) =>
-        makeStarted(findServiceOn(engine, task.name), task, { args: encoded, owner, principal })).pipe(
+      Effect.flatMap(Effect.zip(encodeArguments(task, args), beginOf(begin)), ([encoded, begin]) =>
+        makeStarted(findServiceOn(engine, task.name), task, { args: encoded, owner, principal, priority, ...begin }))
+        .pipe(
           Effect.flatMap((made) =>
             engine.submit({ ...made, key })
           ),

@@ -21,7 +21,7 @@ import type { TaskError } from "../../TaskError.ts"
 import type { NewTask, Owner, State } from "../../TaskState.ts"
 import { NotStarted, prepare, withoutPrepared } from "./beforeTask.ts"
 import { withAllInputCapabilities } from "./inputCapability.ts"
-import { capTtl, type OwnerPolicy, policyOf, type TaskPolicy, type TaskSettings } from "./policy.ts"
+import { capTtl, type Computed, type OwnerPolicy, policyOf, type TaskPolicy, type TaskSettings } from "./policy.ts"
 
 /** How models use the tasks of a server that has `TaskTools`. */
 export interface ModelTools {
@@ -113,13 +113,19 @@ const toMcpError = (error: TaskError): Effect.Effect<never, McpError.McpError> =
   Nesting.exceedsStack(error)
     ? Effect.fail(McpError.invalidParams(`Invalid params: a value ${Nesting.problem}`))
     : error.reason._tag === "LimitExceeded"
-    ? Effect.fail(
-      new McpError.McpError({
-        reason: "InternalError",
-        message: "Too many tasks: the call was not started. Try again after other tasks have ended"
-      })
-    )
+    ? rejected("Too many tasks: the call was not started. Try again after other tasks have ended")
+    : error.reason._tag === "NotStarted"
+    ? rejected("Another task of this tool has not ended: the call was not started. Try again after its end")
     : Effect.die(error)
+
+const rejected = (message: string) => Effect.fail(new McpError.McpError({ reason: "InternalError", message }))
+
+/** The options of the task of a caller that cannot be told from others: it shares no task. */
+const withoutSharing = ({ debounce, singleton, ...others }: Computed): Partial<NewTask> => ({
+  ...others,
+  delayMs: debounce?.periodMs,
+  singleton: singleton?.onConflict === "useExisting" ? { ...singleton, onConflict: "fail" } : singleton
+})
 
 /** Converts the errors of the engine to errors for the client. */
 export const withMcpErrors = <A, R>(effect: Effect.Effect<A, TaskError, R>): Effect.Effect<A, McpError.McpError, R> =>
@@ -217,13 +223,12 @@ export const makeTaskService = (
       if (policy === undefined) return Effect.die(new Error(`calls of ${params.name} cannot become tasks`))
       const owner = policy.owner(caller)
       const client = owner === null ? ClientKey.ofRequest(request) : undefined
+      const computed = policy.compute({ args: params.arguments ?? noArguments, caller })
       const submitted = withMcpErrors(engine.submit({
         tool: params.name,
         args,
         pool: policy.pool,
-        priority: policy.priority,
-        rateKey: policy.rateKey?.({ args: params.arguments ?? noArguments, caller }),
-        labels: policy.labels?.({ args: params.arguments ?? noArguments, caller }),
+        ...client === undefined ? computed : withoutSharing(computed),
         owner,
         client,
         caller: storedCaller(inputCaller, traceparent),

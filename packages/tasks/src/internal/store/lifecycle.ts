@@ -12,7 +12,7 @@ import type { ChildLink } from "./childStore.ts"
 import type { LabelStore, Store, TaskEnd } from "./store.ts"
 import { countEnd, countNew } from "./counters.ts"
 import * as quotas from "./quotas.ts"
-import { isDivisionByZero, maxNameChars, maxTime, type Row, textOf, toStoredMillis } from "./database.ts"
+import { isDivisionByZero, maxNameChars, maxTime, type Row, toStoredMillis } from "./database.ts"
 import { associatedData, counterOf, errorKinds, isLive, live, ownerToRow, queued, type StoreContext } from "./rows.ts"
 import { endParameters, endsAt } from "./queue.ts"
 import { recordCancellation } from "./runSignals.ts"
@@ -26,7 +26,33 @@ export const isTaskId = (id: string): boolean => /^[\w-]{32}$/.test(id)
 
 const tooLong = (name: string) => permanentError(`the ${name} of a task exceeds ${maxNameChars} characters`)
 
-const newState = (id: string, { caller, owner, pollIntervalMs, pool, tool, ttlMs }: NewTask, now: number): State => ({
+/** The key of a debounced task, among those of its tool. */
+export const debounceKeyOf = ({ debounce, owner }: NewTask): string | null =>
+  debounce === undefined ? null : escape(JSON.stringify([owner, debounce.key]))
+
+/** When a task that is submitted `now` may begin. A debounced one was created before, if another submission has changed it. */
+export const beginOf = ({ debounce, delayMs = 0, startAt }: NewTask, now: number, createdAt = now): number => {
+  const latest = createdAt + (debounce?.timeoutMs ?? Infinity)
+  const asked = startAt ?? now + delayMs
+  return toStoredMillis(Math.max(now, asked, debounce === undefined ? 0 : Math.min(now + debounce.periodMs, latest)))
+}
+
+/** When a task expires: its time to live begins when it may begin. */
+export const expiryOf = (
+  { ttlMs }: NewTask,
+  createdAt: number,
+  begin: number
+): { readonly ttlMs: number | null; readonly expiresAt: number } =>
+  ttlMs === null || ttlMs === Infinity
+    ? { ttlMs: null, expiresAt: maxTime }
+    : { ttlMs: toStoredMillis(begin - createdAt + ttlMs), expiresAt: toStoredMillis(begin + ttlMs) }
+
+const newState = (
+  id: string,
+  { caller, owner, pollIntervalMs, pool, tool }: NewTask,
+  now: number,
+  ttlMs: number | null
+): State => ({
   id,
   tool,
   pool,
@@ -36,7 +62,7 @@ const newState = (id: string, { caller, owner, pollIntervalMs, pool, tool, ttlMs
   progress: undefined,
   createdAt: now,
   updatedAt: now,
-  ttlMs: ttlMs === null || ttlMs === Number.POSITIVE_INFINITY ? null : toStoredMillis(ttlMs),
+  ttlMs,
   pollIntervalMs: toStoredMillis(pollIntervalMs),
   version: 1,
   caller,
@@ -57,26 +83,28 @@ const isClaimed = (row: Row): boolean => Number(row["state"]) === queued.running
 
 const quotaKeyOf = (row: Row): quotas.QuotaKey => ({ tool: row["tool"] as string, counter: row["counter"] as string })
 
-/** The lifecycle operations of `TaskStore`. `get` reads a state. */
+/** The operations of a store that begin and end tasks. */
+export type Lifecycle = ReturnType<typeof make>
+
+/** Makes them. */
 export const make = (
   { alerts, changes, database, metrics, signals, texts }: StoreContext,
-  get: Store["get"],
   labels: LabelStore
 ) => {
   const { isPostgres } = database
   const counted = quotas.make(database)
-  const queueColumns = "task_id, pool, tool, priority, wake_at, rate_key, state, worker, runs, gate"
+  const queueColumns = "task_id, pool, tool, priority, wake_at, rate_key, debounce_key, state, worker, runs, gate"
   // A worker has to claim a task whose tool has a gate.
-  const queuedValues = `CAST(? AS INTEGER), CAST(? AS BIGINT), CAST(? AS TEXT),
-    CASE WHEN gates.tool IS NULL THEN CAST(? AS INTEGER) ELSE ${queued.ready} END,
+  const queuedValues = `CAST(? AS INTEGER), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT),
+    CASE WHEN gates.tool IS NULL THEN CAST(? AS INTEGER) ELSE CAST(? AS INTEGER) END,
     CASE WHEN gates.tool IS NULL THEN CAST(? AS TEXT) END,
     CASE WHEN gates.tool IS NULL THEN CAST(? AS INTEGER) ELSE 0 END,
     CASE WHEN gates.tool IS NULL THEN 0 ELSE 1 END`
   const taskColumns =
-    "id, tool, pool, owner, status, created_at, updated_at, expires_at, ttl, poll_interval, caller, args, submission_key, counter"
+    "id, tool, pool, owner, status, created_at, updated_at, expires_at, ttl, poll_interval, caller, args, submission_key, counter, singleton_key"
   const taskValues = `CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), 'working', CAST(? AS BIGINT),
     CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT),
-    CAST(? AS TEXT), CAST(? AS TEXT)`
+    CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT)`
   const ignoreTaken = "ON CONFLICT (owner, tool, submission_key) WHERE submission_key IS NOT NULL DO NOTHING"
   // PostgreSQL creates, queues, counts and announces a task in one statement. A division by zero rolls it back.
   const hasRoom = `NOT ${quotas.limitReached(isPostgres)}`
@@ -110,7 +138,7 @@ export const make = (
   )
   const endTask = (condition: string) =>
     `UPDATE skein_tasks SET status = ?, outcome = ?, is_error = ?, message = COALESCE(?, message),
-       version = version + 1, updated_at = ${database.greatest}(updated_at, ?)
+       singleton_key = NULL, version = version + 1, updated_at = ${database.greatest}(updated_at, ?)
      WHERE id = ? AND ${live} ${condition} RETURNING id, tool, counter, pool, created_at, status, is_error, updated_at,
        (${parentOf("skein_tasks.id")}) AS parent`
   // The values of a row are computed in their order. On SQLite, triggers change the children, the queue and the counters.
@@ -166,15 +194,16 @@ export const make = (
     if (counts.tool.length > maxNameChars) return Effect.fail(tooLong("tool"))
     if (owner.length > maxNameChars) return Effect.fail(tooLong("owner"))
     if (pool.length > maxNameChars) return Effect.fail(tooLong("pool"))
-    const rateKey = escape(task.rateKey ?? "")
-    if (rateKey.length > maxNameChars) return Effect.fail(tooLong("rate key"))
+    const queueKey = escape(task.queueKey ?? "")
+    if (queueKey.length > maxNameChars) return Effect.fail(tooLong("queue key"))
     return Effect.suspend(() => {
       const id = newId()
       const args = Effect.flatMap(toJson(task.args), (text) => texts.encrypt(text, associatedData.args(id)))
       return Effect.flatMap(Effect.all([database.now, args, toJson(task.caller)]), ([time, args, caller]) => {
-        const state = newState(id, task, time)
-        const { createdAt, pollIntervalMs, ttlMs } = state
-        const expiresAt = ttlMs === null ? maxTime : toStoredMillis(createdAt + ttlMs)
+        const begin = beginOf(task, time)
+        const { expiresAt, ttlMs } = expiryOf(task, time, begin)
+        const state = newState(id, task, time, ttlMs)
+        const { createdAt, pollIntervalMs } = state
         const row = [
           id,
           counts.tool,
@@ -188,20 +217,24 @@ export const make = (
           caller,
           args,
           task.key === undefined ? null : escape(task.key),
-          counts.counter
+          counts.counter,
+          task.singleton === undefined ? null : escape(task.singleton.key)
         ]
         const noted = metrics === undefined ?
           then :
           (state: State, isClaimed: boolean) =>
             Effect.andThen(then(state, isClaimed), afterCommit(() => metrics.submitted(task)))
         const limits = quotas.limitParameters(task.limits, counts)
-        const isRunning = worker !== undefined
+        const isLater = begin > time
+        const isRunning = worker !== undefined && !isLater
         const queue = [
           rankOf(task.priority),
-          createdAt,
-          rateKey,
-          isRunning ? queued.running : queued.ready,
-          worker ?? null,
+          begin,
+          queueKey,
+          debounceKeyOf(task),
+          isRunning ? queued.running : isLater ? queued.waiting : queued.ready,
+          isLater ? queued.waiting : queued.ready,
+          isRunning ? worker : null,
           Number(isRunning)
         ]
         const linked = link === undefined
@@ -238,20 +271,6 @@ export const make = (
     })
   }
 
-  const selectByKey = database.prepare(
-    "SELECT id FROM skein_tasks WHERE owner = ? AND tool = ? AND submission_key = ? AND expires_at > ?"
-  )
-  const freeKey = database.prepare(
-    `UPDATE skein_tasks SET submission_key = NULL
-     WHERE owner = ? AND tool = ? AND submission_key = ? AND expires_at <= ?`
-  )
-
-  const findKey: Store["findKey"] = ({ key = "", owner, tool }) =>
-    Effect.map(
-      Effect.flatMap(database.now, (now) => selectByKey(ownerToRow(owner), escape(tool), escape(key), now)),
-      ([row]) => row && textOf(row, "id")
-    )
-
   /** Inserts a task with its labels. */
   const insertLabelled: typeof insertNew = (task, worker, then, link) => {
     const created = insertNew(task, worker, then, link)
@@ -261,46 +280,9 @@ export const make = (
     return Effect.andThen(labels.check(given), database.transaction(labelled))
   }
 
-  /** Inserts a task, or returns the one that has its key. */
-  const insert: Store["insert"] = (task, worker, then) => {
-    const created = Effect.map(insertLabelled(task, worker, then), (state) => state!)
-    if (task.key === undefined) return created
-    const key = escape(task.key)
-    if (key.length > maxNameChars) return Effect.fail(tooLong("key"))
-    const named = [ownerToRow(task.owner), escape(task.tool), key] as const
-    const found = Effect.flatMap(
-      findKey({ ...task, key: task.key }),
-      (id) => id === undefined ? Effect.undefined : get(id)
-    )
-    const inserted = Effect.andThen(
-      Effect.flatMap(database.now, (now) => freeKey(...named, now)),
-      // A concurrent submission may have taken the key.
-      Effect.catchIf(
-        created,
-        ({ reason }) => reason._tag === "LimitExceeded",
-        (error) => Effect.flatMap(found, (state) => state === undefined ? Effect.fail(error) : Effect.succeed(state))
-      )
-    )
-    return Effect.flatMap(found, (state) => state === undefined ? inserted : Effect.succeed(state))
-  }
-
-  const selectChild = database.prepare(
-    "SELECT child FROM skein_task_children WHERE parent = ? AND name = ? AND item = ?"
-  )
-  const selectLive = database.prepare(`SELECT 1 FROM skein_tasks WHERE id = ? AND ${live}`)
-
-  const insertChild: Store["insertChild"] = (link, task, worker, then) => {
-    if (escape(link.name).length > maxNameChars) return Effect.fail(tooLong("name"))
-    const limits = { ...task.limits, client: {} }
-    return Effect.gen(function*() {
-      const state = yield* insertLabelled({ ...task, limits, key: undefined }, worker, then, link)
-      if (state !== undefined) return state.id
-      const [row] = yield* selectChild(link.parent, escape(link.name), link.item)
-      if (row !== undefined) return textOf(row, "child")
-      if ((yield* selectLive(link.parent)).length === 0) return undefined
-      return yield* Effect.flatMap(counted.limitError({ tool: escape(task.tool), counter: "" }, limits), Effect.fail)
-    })
-  }
+  /** The failure of a task that a limit refuses. */
+  const limitError = ({ limits, tool }: NewTask): Effect.Effect<never, TaskError> =>
+    Effect.flatMap(counted.limitError({ tool: escape(tool), counter: "" }, limits), Effect.fail)
 
   /** Reports the end of a task, to the parent of a child too. */
   const noteEnd = (
@@ -365,7 +347,7 @@ export const make = (
     )
   }
 
-  return { insert, insertChild, findKey, finish, remove }
+  return { insert: insertLabelled, limitError, finish, remove }
 }
 
 const notEnded = /* @__PURE__ */ Effect.succeed(false)

@@ -303,6 +303,37 @@ const createHeartbeats = (database: Database) =>
     )`
   ])
 
+/** The keys of the queue, and what limits and debounces them. */
+const createQueueKeys = (database: Database) => {
+  const add = (table: string, column: string) =>
+    `ALTER TABLE ${table} ADD COLUMN ${database.isPostgres ? "IF NOT EXISTS" : ""} ${column}`
+  return runAll(database, [
+    add("skein_task_tools", "keyed SMALLINT NOT NULL DEFAULT 0"),
+    add("skein_task_tools", "key_concurrency INTEGER"),
+    add("skein_task_tools", "key_rate_limit INTEGER"),
+    add("skein_task_tools", "key_rate_ms BIGINT"),
+    add("skein_task_tools", "last_key TEXT"),
+    add("skein_task_queue", "debounce_key TEXT"),
+    add("skein_tasks", "singleton_key TEXT"),
+    `CREATE INDEX IF NOT EXISTS skein_task_queue_keys ON skein_task_queue (tool, rate_key, priority, wake_at)
+     WHERE state = 0 AND gate = 1`,
+    `CREATE INDEX IF NOT EXISTS skein_task_queue_continued ON skein_task_queue (tool, rate_key, priority, wake_at)
+     WHERE state = 0 AND gate = 1 AND runs > 0`,
+    "DROP INDEX IF EXISTS skein_task_queue_gated_running",
+    `CREATE INDEX IF NOT EXISTS skein_task_queue_running_keys ON skein_task_queue (tool, rate_key)
+     WHERE state = 2 AND gate <> 0`,
+    `CREATE UNIQUE INDEX IF NOT EXISTS skein_task_queue_debounce_key ON skein_task_queue (tool, debounce_key)
+     WHERE debounce_key IS NOT NULL AND runs = 0`,
+    "CREATE INDEX IF NOT EXISTS skein_task_starts_key ON skein_task_starts (tool, rate_key, started_at)"
+  ])
+}
+
+const singletonKeys: Index = {
+  kind: "UNIQUE INDEX",
+  name: "skein_tasks_singleton_key",
+  target: "skein_tasks (tool, singleton_key) WHERE singleton_key IS NOT NULL"
+}
+
 const migrations: ReadonlyArray<Migration> = [
   createTables,
   submissionKeys,
@@ -311,7 +342,9 @@ const migrations: ReadonlyArray<Migration> = [
   createChildren,
   createCounters,
   createOutput,
-  createHeartbeats
+  createHeartbeats,
+  createQueueKeys,
+  singletonKeys
 ]
 
 /** The keys of PostgreSQL advisory locks: "skein" as a number, and two more. `SqlTokenStore` has the number between. */

@@ -20,6 +20,7 @@ import {
   toStoredMillis
 } from "./database.ts"
 import { associatedData, claimedColumns, live, queued, type StoreContext, taskColumns, toStoredTask } from "./rows.ts"
+import { makeClaim } from "./gatedClaims.ts"
 import * as gates from "./gates.ts"
 import type { Claim, LogEnd, LogEntry, Store } from "./store.ts"
 import { escape, toJson, unescape } from "./storedText.ts"
@@ -360,7 +361,7 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
 
   return {
     claim,
-    claimGated: gates.makeClaim({ database, claimed: toClaims }),
+    claimGated: makeClaim({ database, claimed: toClaims }),
     readLog,
     append,
     continueWith,

@@ -34,6 +34,7 @@ import { associatedData } from "./rows.ts"
 import { makeSignals } from "./runSignals.ts"
 import { encryptedTexts, escape, plainTexts } from "./storedText.ts"
 import * as gates from "./gates.ts"
+import * as submissions from "./submissions.ts"
 import * as status from "./status.ts"
 import * as topics from "./topics.ts"
 import * as transfer from "./transfer.ts"
@@ -75,9 +76,12 @@ export const make = Effect.fnUntraced(function*(
   const states = status.make(context)
   const { insertEvent, ...sentEvents } = events.make(context)
   const labelStore = labels.make(database)
+  const lives = lifecycle.make(context, labelStore)
   const all = {
     ...states,
-    ...lifecycle.make(context, states.get, labelStore),
+    finish: lives.finish,
+    remove: lives.remove,
+    ...submissions.make(context, lives, states.get),
     ...questions.make(context),
     ...sentEvents,
     ...topics.make(context, insertEvent),
