@@ -6,7 +6,15 @@
  */
 import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
-import { type Database, numberOf, optionalNumberOf, optionalTextOf, type Row, textOf } from "./database.ts"
+import {
+  type Database,
+  numberOf,
+  optionalNumberOf,
+  optionalTextOf,
+  type Parameter,
+  type Row,
+  textOf
+} from "./database.ts"
 import { isGatedReady, unlimited } from "./gates.ts"
 import { claimedColumns, queued } from "./rows.ts"
 import type { Claim, Store } from "./store.ts"
@@ -30,43 +38,63 @@ const mayStart = (task: Row, lost: LostTasks): boolean => {
 
 type Pools = ReadonlyArray<string> | undefined
 
+const noTasks: Effect.Effect<ReadonlyArray<Row>> = /* @__PURE__ */ Effect.succeed([])
+
 const dueColumns = "task_id, rate_key, runs, attempts"
 
+/** The parameters of the query for turns, by their names in its text. */
+interface Turns {
+  readonly tool: string
+  /** How many workers were lost with a task, at most. */
+  readonly lost: number
+  readonly pools: Pools
+  /** How many tasks of a key run, and start since a time, at most. */
+  readonly concurrency: number
+  readonly rate: number
+  readonly since: number
+  /** The number of tasks, at most. */
+  readonly wanted: number
+  readonly lastKey: string
+}
+
 /**
- * The query for the next task of each key, up to a number of tasks. `from` compares the first key with the last one of the
- * claim before. Each row of `turns` has a key, and the task of the key before.
+ * The next task of each key, up to a number of tasks. `from` compares the first key with the last one of the claim before.
+ * Each row of `turns` has a key, and the task of the key before.
  */
-const turnsOf = ({ isPostgres, textsOfJson }: Database, from: ">" | ">=", pools: Pools): string => {
-  const inPools = pools === undefined ? "" : `AND pool IN (${textsOfJson.replace("?", "bound.pools")})`
-  const queue =
-    `FROM skein_task_queue WHERE ${isGatedReady} AND tool = bound.tool AND attempts <= bound.lost ${inPools}`
-  const next = `${queue} AND rate_key > turns.rate_key ORDER BY rate_key LIMIT 1`
+const selectTurns = (database: Database, from: ">" | ">=", { pools, ...values }: Turns) => {
+  const inPools = pools === undefined ? "" : `AND pool IN (${pools.map((_, index) => `:pool${index}`).join()})`
+  const queue = `FROM skein_task_queue WHERE ${isGatedReady} AND tool = :tool AND attempts <= :lost ${inPools}`
+  // Only the index that has the keys before the priorities returns the rows in this order: no statistics are needed to choose it.
   const first = (condition = "") =>
-    `SELECT task_id ${queue} AND rate_key = turns.rate_key ${condition} ORDER BY priority, wake_at LIMIT 1`
+    `SELECT task_id ${queue} AND rate_key BETWEEN turns.rate_key AND turns.rate_key ${condition}
+     ORDER BY rate_key, priority, wake_at LIMIT 1`
   const running = `SELECT COUNT(*) FROM skein_task_queue
-    WHERE state = ${queued.running} AND gate <> 0 AND tool = bound.tool AND rate_key = turns.rate_key`
+    WHERE state = ${queued.running} AND gate <> 0 AND tool = :tool AND rate_key = turns.rate_key`
   const starts = `SELECT COUNT(*) FROM skein_task_starts
-    WHERE tool = bound.tool AND rate_key = turns.rate_key AND started_at > bound.since`
+    WHERE tool = :tool AND rate_key = turns.rate_key AND started_at > :since`
   const found = "found + CASE WHEN task_id IS NULL THEN 0 ELSE 1 END"
-  return `WITH RECURSIVE bound (tool, lost, pools, concurrency, rate, since, wanted, last_key) AS (
-      SELECT CAST(? AS TEXT), CAST(? AS INTEGER), CAST(? AS TEXT), CAST(? AS INTEGER), CAST(? AS INTEGER),
-        CAST(? AS BIGINT), CAST(? AS INTEGER), CAST(? AS TEXT)
-    ),
-    turns (rate_key, task_id, found) AS (
-      SELECT (SELECT rate_key ${queue} AND rate_key ${from} bound.last_key ORDER BY rate_key LIMIT 1),
+  const text = `WITH RECURSIVE turns (rate_key, task_id, found) AS (
+      SELECT (SELECT rate_key ${queue} AND rate_key ${from} :lastKey ORDER BY rate_key LIMIT 1),
         (SELECT task_id FROM skein_task_queue LIMIT 0), 0
-      FROM bound
       UNION ALL
-      SELECT (SELECT rate_key ${next}),
-        CASE WHEN bound.concurrency > (${running})
-          THEN CASE WHEN bound.rate > (${starts}) THEN (${first()}) ELSE (${first("AND runs > 0")}) END
+      SELECT (SELECT rate_key ${queue} AND rate_key > turns.rate_key ORDER BY rate_key LIMIT 1),
+        CASE WHEN (${running}) < :concurrency
+          THEN CASE WHEN (${starts}) < :rate THEN (${first()}) ELSE (${first("AND runs > 0")}) END
         END,
         ${found}
-      FROM turns, bound WHERE turns.rate_key IS NOT NULL AND ${found} < bound.wanted
+      FROM turns WHERE turns.rate_key IS NOT NULL AND ${found} < :wanted
     )
-    SELECT ${dueColumns} FROM skein_task_queue
-    WHERE ${isGatedReady} AND task_id IN (SELECT task_id FROM turns WHERE task_id IS NOT NULL)
-    ORDER BY rate_key ${isPostgres ? "FOR UPDATE SKIP LOCKED" : ""}`
+    SELECT task_id FROM turns WHERE task_id IS NOT NULL`
+  const byName: Readonly<Record<string, Parameter>> = {
+    ...values,
+    ...Object.fromEntries((pools ?? []).map((pool, index) => [`pool${index}`, escape(pool)]))
+  }
+  const parameters: Array<Parameter> = []
+  const positional = text.replaceAll(/:(\w+)/g, (_, name: string) => {
+    parameters.push(byName[name]!)
+    return "?"
+  })
+  return database.prepare(positional)(...parameters)
 }
 
 /** Makes the claim of gated tasks. `claimed` reads the tasks of rows that were updated. */
@@ -76,13 +104,13 @@ export const makeClaim = ({ claimed, database }: {
 }): Store["claimGated"] => {
   const { isPostgres } = database
   const inPools = (pools: Pools) => pools === undefined ? "" : `AND pool IN (${pools.map(() => "?").join()})`
-  // The order of the tools prevents deadlocks.
+  // The order of the tools prevents deadlocks. PostgreSQL could read the whole queue for an `EXISTS`.
   const lockTools = (pools: Pools) =>
     database.prepare(
       `SELECT tool, concurrency, rate_limit, rate_ms, keyed, key_concurrency, key_rate_limit, key_rate_ms, last_key
-       FROM skein_task_tools WHERE paused_at IS NULL AND EXISTS (
-         SELECT 1 FROM skein_task_queue WHERE ${isGatedReady} AND tool = skein_task_tools.tool ${inPools(pools)}
-       ) ORDER BY tool ${isPostgres ? "FOR UPDATE" : ""}`
+       FROM skein_task_tools WHERE paused_at IS NULL AND (
+         SELECT 1 FROM skein_task_queue WHERE ${isGatedReady} AND tool = skein_task_tools.tool ${inPools(pools)} LIMIT 1
+       ) = 1 ORDER BY tool ${isPostgres ? "FOR UPDATE" : ""}`
     )
   const countRunning = database.prepare(
     `SELECT COUNT(*) AS tasks FROM skein_task_queue WHERE state = ${queued.running} AND gate <> 0 AND tool = ?`
@@ -93,6 +121,11 @@ export const makeClaim = ({ claimed, database }: {
        WHERE ${isGatedReady} AND attempts <= ? AND tool = ? ${inPools(pools)} ${mayBegin ? "" : "AND runs > 0"}
        ORDER BY priority, wake_at LIMIT ? ${isPostgres ? "FOR UPDATE SKIP LOCKED" : ""}`
     )
+  // A condition on the state would let PostgreSQL read all rows of that state.
+  const lockDue = database.prepare(
+    `SELECT ${dueColumns}, state, gate FROM skein_task_queue WHERE task_id IN (${database.textsOfJson})
+     ORDER BY rate_key ${isPostgres ? "FOR UPDATE SKIP LOCKED" : ""}`
+  )
   const setLastKey = database.prepare("UPDATE skein_task_tools SET last_key = ? WHERE tool = ?")
   const countStarts = database.prepare(
     "SELECT COUNT(*) AS tasks FROM skein_task_starts WHERE tool = ? AND started_at > ?"
@@ -110,22 +143,25 @@ export const makeClaim = ({ claimed, database }: {
   const takeTurns = Effect.fnUntraced(function*(row: Row, pools: Pools, free: number, starts: number, lost: LostTasks) {
     const since = (yield* database.now) - (optionalNumberOf(row, "key_rate_ms") ?? 0)
     const rate = optionalNumberOf(row, "key_rate_limit") ?? unlimited
-    const turns = (from: ">" | ">=", lastKey: string, wanted: number) =>
-      database.prepare(turnsOf(database, from, pools))(
-        textOf(row, "tool"),
-        lost.max,
-        pools === undefined ? null : JSON.stringify(pools.map(escape)),
-        optionalNumberOf(row, "key_concurrency") ?? unlimited,
-        starts > 0 ? rate : 0,
-        since,
-        wanted,
-        lastKey
+    const turns = {
+      tool: textOf(row, "tool"),
+      lost: lost.max,
+      pools,
+      concurrency: optionalNumberOf(row, "key_concurrency") ?? unlimited,
+      rate: starts > 0 ? rate : 0,
+      since,
+      wanted: free
+    }
+    const find = (from: ">" | ">=", lastKey: string) =>
+      Effect.flatMap(
+        selectTurns(database, from, { ...turns, lastKey }),
+        (found) => found.length === 0 ? noTasks : lockDue(JSON.stringify(found.map((task) => task["task_id"])))
       )
     const lastKey = optionalTextOf(row, "last_key")
-    const later = lastKey === undefined ? [] : yield* turns(">", lastKey, free)
+    const later = lastKey === undefined ? [] : yield* find(">", lastKey)
     if (later.length >= free) return later
     const known = new Set(later.map((task) => task["task_id"]))
-    const sooner = (yield* turns(">=", "", free)).filter((task) => !known.has(task["task_id"]))
+    const sooner = (yield* find(">=", "")).filter((task) => !known.has(task["task_id"]))
     return [...later, ...sooner].slice(0, free)
   })
 
