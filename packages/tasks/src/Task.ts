@@ -105,6 +105,7 @@ const policyKeys = [
   "priority",
   "queueKey",
   "rate",
+  "retry",
   "singleton",
   "ttl"
 ] as const

@@ -18,6 +18,7 @@ import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { CurrentTask } from "./CurrentTask.ts"
+import type { ResolvedRetry } from "./internal/base/retry.ts"
 import type { TaskError } from "./TaskError.ts"
 import type {
   ListPosition,
@@ -92,6 +93,8 @@ export interface TaskRequest extends RequestContext {
 export type Handlers = (tool: string) =>
   | {
     readonly durable: boolean
+    /** How often a durable handler whose task has failed runs again, from its beginning: see `Task.Options.retry`. */
+    readonly retry?: ResolvedRetry<Outcome> | undefined
     readonly run: (request: TaskRequest) => Effect.Effect<Outcome>
   }
   | undefined

@@ -110,7 +110,8 @@ const handlersOf = (tasks: TaskService["Service"]): Handlers => {
   return (name) => {
     const tool = tasks.catalog.tools.get(name)
     if (tool === undefined) return undefined
-    return { durable: tasks.policyFor(tool)?.durable === true, run: (request) => run(tasks, tool, request, base) }
+    const { durable = false, retry } = tasks.policyFor(tool) ?? {}
+    return { durable, retry, run: (request) => run(tasks, tool, request, base) }
   }
 }
 

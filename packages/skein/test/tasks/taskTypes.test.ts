@@ -45,6 +45,7 @@ describe("values that the program gives", () => {
       | "labels"
       | "priority"
       | "queueKey"
+      | "retry"
       | "singleton"
       | "debounce"
       | "asTask"

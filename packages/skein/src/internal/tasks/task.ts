@@ -13,8 +13,8 @@ import type { CheckedSchemas, ToolOptions } from "../server/tool.ts"
 import type { ToolAnswer } from "../server/toolAnswer.ts"
 import type { ToolMistake } from "../server/toolMistake.ts"
 import { coreOf, registerTask, type TaskDefinition } from "./taskDefinition.ts"
-import type { PreparedTaskContext, TaskContext } from "./taskContext.ts"
-import type { TaskOwner } from "./taskState.ts"
+import type { PreparedTaskContext, StepRetry, TaskContext } from "./taskContext.ts"
+import type { TaskOutcome, TaskOwner } from "./taskState.ts"
 
 export type { TaskDefinition } from "./taskDefinition.ts"
 
@@ -132,6 +132,16 @@ export interface TaskOptions<Input extends AnySchema = {}, Output extends AnySch
     readonly timeout?: Duration | undefined
     readonly merge?: ((stored: JsonObject, next: JsonObject) => JsonObject) | undefined
   } | undefined
+  /**
+   * How often a task that has failed begins again, from its beginning, after it has compensated: not after a person has declined.
+   * Its log is empty again, and its status message tells of the failure. Default: none.
+   *
+   * @example
+   * retry: { times: 3, initialDelay: "1 minute" }
+   */
+  readonly retry?:
+    | Omit<StepRetry, "while"> & { readonly while?: ((outcome: TaskOutcome) => boolean) | undefined }
+    | undefined
   /** The limits on its tasks, in place of `limits.perTool` of `tasks`. At a limit a call is rejected with `-32603`. */
   readonly limits?: TaskCounts | undefined
   /**

@@ -1,7 +1,8 @@
 /**
  * How a step is retried, without a schedule: `StepOptions.retry`, in functions of effects and of promises.
  */
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
+import * as Option from "effect/Option"
 
 /**
  * Retries with growing pauses. Those of more than 5 seconds are durable, and the number of attempts survives a restart. A
@@ -30,3 +31,44 @@ export interface Retry<Failure = unknown> {
    */
   readonly while?: ((error: Failure) => boolean) | undefined
 }
+
+/** Retries with their defaults. */
+export interface ResolvedRetry<Failure> {
+  readonly times: number
+  readonly initialDelay: Duration.Duration
+  readonly factor: number
+  readonly maxDelay: Duration.Duration
+  readonly while: (error: Failure) => boolean
+}
+
+const always = () => true
+
+const isDuration = (input: Duration.Input): boolean =>
+  Option.match(Duration.fromInput(input), {
+    onNone: () => false,
+    onSome: (duration) => Duration.toMillis(duration) >= 0
+  })
+
+/** Applies the defaults. Returns the problem of the first value out of bounds as a text. */
+export const resolveRetry = <Failure>(
+  { factor = 2, initialDelay = "1 second", maxDelay = "1 hour", times, while: isRetried = always }: Retry<Failure>
+): ResolvedRetry<Failure> | string =>
+  !(times >= 0 && (Number.isInteger(times) || times === Infinity))
+    ? `times is ${String(times)}: it must be a whole number, or Infinity`
+    : !(factor > 0 && factor < Infinity)
+    ? `factor is ${String(factor)}: it must be finite, and more than 0`
+    : !isDuration(initialDelay)
+    ? `initialDelay is ${String(initialDelay)}: it must be a duration`
+    : !isDuration(maxDelay)
+    ? `maxDelay is ${String(maxDelay)}: it must be a duration`
+    : {
+      times,
+      factor,
+      initialDelay: Duration.fromInputUnsafe(initialDelay),
+      maxDelay: Duration.fromInputUnsafe(maxDelay),
+      while: isRetried
+    }
+
+/** Milliseconds of the pause after an attempt, of which the first one is 1. */
+export const pauseAfter = ({ factor, initialDelay, maxDelay }: ResolvedRetry<never>, attempt: number): number =>
+  Math.ceil(Math.min(Duration.toMillis(initialDelay) * factor ** (attempt - 1), Duration.toMillis(maxDelay)))

@@ -16,7 +16,8 @@ import { isFinal, type Outcome } from "../../TaskState.ts"
 import type { Claim, LogEntry, Questions, StoredTask } from "../store/store.ts"
 import { isPermanent } from "../store/storedText.ts"
 import type { RunTrace } from "../telemetry/taskObserver.ts"
-import { isErrorResult, logAnnotations, truncateLine } from "../base/text.ts"
+import { pauseAfter } from "../base/retry.ts"
+import { failureMessage, isErrorResult, logAnnotations, truncateLine } from "../base/text.ts"
 import { cancelChildren } from "./children.ts"
 import { describeEvent, describeEvents } from "./codeChanges.ts"
 import { makeCurrentTask, makeTaskRequest } from "./currentTask.ts"
@@ -343,9 +344,11 @@ const conclude = (
     }
     yield* run.progress.flush
     engine.codeChanges.noteProgress(task.id)
+    const isDeclined = wasDeclined && isErrorResult(outcome)
+    const retried = hasFailed(outcome) && !isDeclined ? yield* retryTask(run, handler, outcome) : undefined
+    if (retried !== undefined) return retried
     if (log.isReplay && !hasFailed(outcome)) yield* engine.codeChanges.reportUnreached(task.id, log.unreached)
     const status = outcome._tag === "Result" ? "completed" : "failed"
-    const isDeclined = wasDeclined && isErrorResult(outcome)
     const finished = yield* Effect.catchDefect(
       awaitStore(store.finish(task.id, { status, outcome, isDeclined }, log)),
       (defect) => isPermanent(defect) ? Effect.succeed(defect) : Effect.die(defect)
@@ -360,6 +363,29 @@ const conclude = (
     yield* Effect.logDebug("task ended:", outcome._tag === "Error" ? "failed" : "completed")
     return "done"
   })
+
+/**
+ * Lets a failed task begin again after a pause, with an empty log, while its tool allows it. It has compensated, and so nothing
+ * of this attempt is left.
+ */
+const retryTask = Effect.fnUntraced(function*(
+  run: Run,
+  handler: FoundHandler["handler"],
+  outcome: Outcome
+): Effect.fn.Return<Next | undefined> {
+  const { engine: { store }, execution: { workerId }, log, task } = run
+  const { durable, retry } = handler
+  const attempt = log.attempt + 1
+  if (!durable || retry === undefined || attempt > retry.times + 1 || !retry.while(outcome)) return undefined
+  const of = Number.isFinite(retry.times) ? ` of ${retry.times + 1}` : ""
+  const statusMessage = `Attempt ${log.attempt}${of} has failed: ${failureMessage(outcome) ?? "without a message"}`
+  const hasBegun = yield* awaitStore(store.continueWith(task.id, log, task.args, { attempt, statusMessage }))
+  if (!hasBegun) return yield* afterEnd(run, handler)
+  run.ending = "continued"
+  const wakeAt = (yield* store.clock.now) + pauseAfter(retry, log.attempt)
+  yield* awaitStore(store.release(task.id, workerId, wakeAt))
+  return "done"
+})
 
 /** The handler has ended, and its outcome cannot be stored: the task has ended, or its log does not end there. */
 const afterEnd = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<Next> =>

@@ -3,11 +3,10 @@
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import type { TaskError } from "../../TaskError.ts"
-import type { Retry } from "../base/retry.ts"
+import { resolveRetry, type Retry } from "../base/retry.ts"
 import { invalidOption } from "../store/database.ts"
 import { maxMemoryPauseMs } from "./engineContext.ts"
 import type { Run } from "./run.ts"
@@ -28,12 +27,6 @@ interface Retries<E> {
 
 const always = () => true
 
-const isDuration = (input: Duration.Input): boolean =>
-  Option.match(Duration.fromInput(input), {
-    onNone: () => false,
-    onSome: (duration) => Duration.toMillis(duration) >= 0
-  })
-
 /** The retries that an option describes. Fails with `InvalidOption`. */
 export const retriesOf = <E>(
   step: string,
@@ -41,20 +34,11 @@ export const retriesOf = <E>(
 ): Result.Result<Retries<E>, TaskError> => {
   if (retry === undefined) return Result.succeed({ schedule: undefined, isRetried: always })
   if (Schedule.isSchedule(retry)) return Result.succeed({ schedule: retry, isRetried: always })
-  const { factor = 2, initialDelay = "1 second", maxDelay = "1 hour", times, while: isRetried = always } = retry
-  const wrong = !(times >= 0 && (Number.isInteger(times) || times === Infinity))
-    ? `times is ${String(times)}: it must be a whole number, or Infinity`
-    : !(factor > 0 && factor < Infinity)
-    ? `factor is ${String(factor)}: it must be finite, and more than 0`
-    : !isDuration(initialDelay)
-    ? `initialDelay is ${String(initialDelay)}: it must be a duration`
-    : !isDuration(maxDelay)
-    ? `maxDelay is ${String(maxDelay)}: it must be a duration`
-    : undefined
-  if (wrong !== undefined) return Result.fail(invalidOption(`retry of step "${step}": ${wrong}`))
-  const longest = Duration.fromInputUnsafe(maxDelay)
+  const resolved = resolveRetry(retry)
+  if (typeof resolved === "string") return Result.fail(invalidOption(`retry of step "${step}": ${resolved}`))
+  const { factor, initialDelay, maxDelay, times, while: isRetried } = resolved
   const schedule = Schedule.exponential(initialDelay, factor).pipe(
-    Schedule.modifyDelay(({ duration }) => Effect.succeed(Duration.min(duration, longest))),
+    Schedule.modifyDelay(({ duration }) => Effect.succeed(Duration.min(duration, maxDelay))),
     Schedule.upTo({ times })
   )
   return Result.succeed({ schedule, isRetried })

@@ -79,6 +79,11 @@ export class TaskLog implements LogEnd {
     return this.#continuation
   }
 
+  /** How often the task has begun, with its retries (`Task.Options.retry`). */
+  get attempt(): number {
+    return this.#firstOf("continued")?.attempt ?? 1
+  }
+
   /** All events, for a run that begins again. */
   get entries(): Iterable<LogEntry> {
     return this.#entries.values()

@@ -9,7 +9,8 @@ import * as Duration from "effect/Duration"
 import * as Result from "effect/Result"
 import { InvalidOption, TaskError } from "../../TaskError.ts"
 import { toLimitMillis } from "../base/bounds.ts"
-import type { CountLimits, Labels, NewTask, Owner, Pace, PaceLimits, State } from "../../TaskState.ts"
+import { type ResolvedRetry, resolveRetry, type Retry } from "../base/retry.ts"
+import type { CountLimits, Labels, NewTask, Outcome, Owner, Pace, PaceLimits, State } from "../../TaskState.ts"
 
 /**
  * Returns the owner of a caller's tasks, as a text. All callers with the same owner see the task, cancel it and answer
@@ -142,6 +143,16 @@ export interface ToolPolicyOptions extends TaskPolicyOptions {
    * const index = Task.make("index", { input: { page: Schema.String }, debounce: { period: "10 seconds", timeout: "1 minute" } })
    */
   readonly debounce?: DebounceOptions | undefined
+  /**
+   * How often a task that has failed begins again, from its beginning: after a result with `isError`, a JSON-RPC error or a
+   * defect, and not after a person has declined. It has compensated before, its log is empty again, its steps have new keys, and
+   * its status message tells of the failure. Its output stays. Of tasks with steps (`Task.layer`); the pauses are those
+   * of a step. Default: none. `skein tasks list --failed` lists the tasks that have used up their attempts.
+   *
+   * @example
+   * const sync = Task.make("sync", { retry: { times: 3, initialDelay: "1 minute" } })
+   */
+  readonly retry?: Retry<Outcome> | undefined
   /**
    * The limits on tasks of this tool, in place of `Tasks.Options.limits.perTool`. At a limit a call is rejected with
    * `-32603`, and no task is created.
@@ -292,6 +303,13 @@ const millisOf = (tool: string | undefined, option: string, input: Duration.Inpu
     (problem) => new TaskError({ reason: new InvalidOption({ message: `${option} of ${tool} ${problem}` }) })
   )
 
+/** The retries of a task. It throws for a value out of bounds, so that the server does not start. */
+const retryOf = (tool: string | undefined, retry: Retry<Outcome>): ResolvedRetry<Outcome> => {
+  const resolved = resolveRetry(retry)
+  if (typeof resolved !== "string") return resolved
+  throw new TaskError({ reason: new InvalidOption({ message: `retry of ${tool}: ${resolved}` }) })
+}
+
 const computedOf = (
   { debounce, labels, priority, queueKey, singleton }: ToolPolicyOptions,
   tool: string | undefined
@@ -334,6 +352,7 @@ export const policyOf = (tool: PolicyTool, settings: TaskSettings) => {
     owner: options.owner ?? settings.owner,
     limits: options.limits === undefined ? settings.limits : { ...settings.limits, tool: options.limits },
     asTask: options.asTask,
+    retry: options.retry && retryOf(tool.definition.name, options.retry),
     inputFrom: options.inputFrom ?? "caller"
   }
 }

@@ -168,7 +168,7 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
   )
 
   const beginTask = changes.prepare(
-    `UPDATE skein_tasks SET args = ?, said = 0, open_questions = 0, status = 'working', version = version + 1,
+    `UPDATE skein_tasks SET args = ?, message = COALESCE(?, message), said = 0, open_questions = 0, status = 'working', version = version + 1,
        updated_at = ${database.greatest}(updated_at, ?)
      WHERE id = ? AND ${live} RETURNING id`
   )
@@ -272,14 +272,20 @@ export const make = ({ changes, database, metrics, signals, texts }: StoreContex
 
   // The positions of the log continue: the first event of the new log is after the last one of the old log, which is
   // deleted in the same transaction. So a worker that has read the old log cannot append to the new one.
-  const continueWith: Store["continueWith"] = (id, { lastAt, nextSeq: seq }, args) =>
+  const continueWith: Store["continueWith"] = (id, { lastAt, nextSeq: seq }, args, retried) =>
     Effect.flatMap(
-      Effect.flatMap(toJson(args), (text) => texts.encrypt(text, associatedData.args(id))),
-      (args) => {
+      Effect.all([
+        Effect.flatMap(toJson(args), (text) => texts.encrypt(text, associatedData.args(id))),
+        retried === undefined
+          ? Effect.succeed(null)
+          : texts.encrypt(escape(retried.statusMessage), associatedData.message(id))
+      ]),
+      ([args, message]) => {
         const continued = Effect.gen(function*() {
           const at = yield* database.now
-          if ((yield* beginTask(args, at, id)) === undefined) return yield* Effect.fail(conflict)
-          const event = { seq, kind: "continued", name: "", attempt: 1, value: null, startedAt: undefined, at } as const
+          if ((yield* beginTask(args, message, at, id)) === undefined) return yield* Effect.fail(conflict)
+          const attempt = retried?.attempt ?? 1
+          const event = { seq, kind: "continued", name: "", attempt, value: null, startedAt: undefined, at } as const
           if ((yield* append(id, event, false, lastAt)) !== "appended") return yield* Effect.fail(conflict)
           yield* deleteQuestions(id)
           yield* deleteEvents(id, seq)

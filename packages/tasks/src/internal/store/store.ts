@@ -84,7 +84,8 @@ export interface SweepRow extends Pick<StoredTask, "id" | "tool" | "owner" | "st
  * - `stopped`: the task waits for other code; `name` says why.
  * - `settled`: an operator lets it end without the compensations that its code does not reach.
  * - `patched`, `unpatched`: whether the task runs with the change `name` of its code.
- * - `continued`: the first event of a log that began with `Task.continueWith`. The events before it are deleted.
+ * - `continued`: the first event of a log that began with `Task.continueWith`, or, with an `attempt` above 1, with a retry of the
+ *   task. The events before it are deleted.
  */
 export interface LogEntry extends Pick<LoggedEvent, "seq" | "kind" | "name" | "attempt" | "startedAt" | "at"> {
   readonly value: string | null
@@ -420,9 +421,15 @@ export class TaskStore extends Context.Service<TaskStore, {
   ) => Effect.Effect<"appended" | "conflict" | "refused", TaskError>
   /**
    * Lets a task begin again with other arguments: replaces its log by an event at the end `at`, and deletes its questions.
-   * Returns `false`, without a change, if the task has ended, and if its log does not end there.
+   * `retried`: it has failed, and begins another time. Returns `false`, without a change, if the task has ended, and if its log
+   * does not end there.
    */
-  readonly continueWith: (id: string, at: LogEnd, args: JsonObject) => Effect.Effect<boolean, TaskError>
+  readonly continueWith: (
+    id: string,
+    at: LogEnd,
+    args: JsonObject,
+    retried?: { readonly attempt: number; readonly statusMessage: string }
+  ) => Effect.Effect<boolean, TaskError>
   /**
    * Suspends the run of a task until it is signalled, at most until a time in milliseconds of Unix time. Returns
    * `false`, without a change, if the task has another number of signals, does not belong to the worker, has fewer open
