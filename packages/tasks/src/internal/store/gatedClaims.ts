@@ -156,6 +156,9 @@ export const makeClaim = ({ claimed, database }: {
       Effect.flatMap(
         selectTurns(database, from, { ...turns, lastKey }),
         (found) => found.length === 0 ? noTasks : lockDue(JSON.stringify(found.map((task) => task["task_id"])))
+      ).pipe(
+        // A task may have been cancelled in between: another worker may run it then.
+        Effect.map((tasks) => tasks.filter(({ gate, state }) => Number(state) === queued.ready && Number(gate) === 1))
       )
     const lastKey = optionalTextOf(row, "last_key")
     const later = lastKey === undefined ? [] : yield* find(">", lastKey)
