@@ -235,7 +235,7 @@ describe("programs/tasksTerms.ts", () => {
       const { transport } = yield* run(Terms.Bakery, inMemory)
       const client = yield* clientOf(transport({ id: "ada" }), "2025-06-18")
       expect((yield* client.listTools()).map(({ name }) => name).toSorted())
-        .toEqual(["order", "task_answer", "task_cancel", "task_list", "task_status"])
+        .toEqual(["order", "task_answer", "task_cancel", "task_list", "task_questions", "task_status"])
       const output = textOf(yield* until(yield* Effect.forkChild(client.callTool("order", { cakes: 2 }))))
       expect(output).toContain("The task needs answers")
       const [, taskId] = /Task ([\w-]{32}) /.exec(output) ?? []

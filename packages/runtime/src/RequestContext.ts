@@ -335,6 +335,11 @@ export class RequestContext {
     return Conventions.targetOf(this.method, this.params)
   }
 
+  /** Whether an input request may name who answers it (`CallOptions.to`): the requests of tasks are stored for others. */
+  get asksOthers(): boolean {
+    return false
+  }
+
   /** How long a person may take to answer an input request that names no timeout: ten minutes. */
   get inputTimeout(): Duration.Input | undefined {
     return timeout

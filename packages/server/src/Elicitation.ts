@@ -80,6 +80,13 @@ export interface Options extends CallOptions {
    */
   readonly timeout?: Duration.Input | undefined
   /**
+   * In a task: the person or group that answers, in place of those who may see the task. It is one of the `addresses` of
+   * `Tasks.layer`, such as the id of a principal; up to 512 characters, readable in the store also if tasks are encrypted.
+   * Other callers are not shown the question and cannot answer it: an approval that the requester cannot forge. Elsewhere it fails with
+   * `InvalidRequest`.
+   */
+  readonly to?: string | undefined
+  /**
    * In a session of 2025-11-25: sends the elicitation as a task if the client supports it. In other revisions, and for
    * other clients, the option has no effect. No request is open while the user thinks; the server polls the client at
    * the interval that the client asks for. Without a `timeout`, the server waits for the `ttl` of the task. A task

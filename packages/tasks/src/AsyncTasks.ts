@@ -40,6 +40,7 @@ import { TaskEngine } from "./TaskEngine.ts"
 import type { TaskSchedules } from "./TaskSchedules.ts"
 import * as Tasks from "./Tasks.ts"
 import {
+  type AddressedQuestion,
   isFinal,
   type ListPosition,
   type OutputItem,
@@ -280,6 +281,19 @@ export class AsyncTasks {
    */
   answer(id: string, key: string, answer: JsonObject): Promise<boolean> {
     return this.#run(Effect.flatMap(TaskEngine, (engine) => engine.answer(id, key, answer)))
+  }
+
+  /**
+   * The open questions that name one of these persons and groups (`to` of an elicitation): 100 by default.
+   *
+   * @example
+   * for (const { question, task } of await tasks.questionsFor(["ada", "finance"])) show(task.tool, question.params)
+   */
+  questionsFor(
+    addresses: ReadonlyArray<string>,
+    options?: { readonly limit?: number | undefined }
+  ): Promise<ReadonlyArray<AddressedQuestion>> {
+    return this.#run(Effect.flatMap(TaskEngine, (engine) => engine.questionsFor(addresses, options)))
   }
 
   /**

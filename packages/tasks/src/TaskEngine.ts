@@ -21,6 +21,7 @@ import type { CurrentTask } from "./CurrentTask.ts"
 import type { ResolvedRetry } from "./internal/base/retry.ts"
 import type { TaskError } from "./TaskError.ts"
 import type {
+  AddressedQuestion,
   ListPosition,
   NewTask,
   Outcome,
@@ -123,6 +124,17 @@ export class TaskEngine extends Context.Service<TaskEngine, {
   readonly cancel: (id: string, statusMessage?: string) => Effect.Effect<boolean, TaskError>
   /** Answers an open question. The first answer counts. Returns `false` for a question that is not open. */
   readonly answer: (id: string, key: string, answer: JsonObject) => Effect.Effect<boolean, TaskError>
+  /**
+   * The open questions that name one of these persons and groups (`to` of an elicitation), those of the oldest tasks first:
+   * 100 by default, at most 1,000.
+   *
+   * @example
+   * const mine = engine.questionsFor(["ada", "finance"])
+   */
+  readonly questionsFor: (
+    addresses: ReadonlyArray<string>,
+    options?: { readonly limit?: number | undefined }
+  ) => Effect.Effect<ReadonlyArray<AddressedQuestion>, TaskError>
   /**
    * Sends an event to a task, which receives it with `Task.awaitEvent`: for webhooks, other services and other tasks. It is
    * stored when this succeeds, also before the task waits for it. No client can send one.

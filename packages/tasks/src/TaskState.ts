@@ -148,6 +148,14 @@ export interface Question {
   readonly method: string
   /** Encoded in the revision of the caller. */
   readonly params: JsonObject | undefined
+  /** The person or group that answers it (`Tasks.Options.addresses`). Default: those who may see the task. */
+  readonly to?: string | undefined
+}
+
+/** An open question that names who answers it. */
+export interface AddressedQuestion {
+  readonly task: Pick<State, "id" | "tool" | "owner" | "caller">
+  readonly question: Question
 }
 
 /** The state of a task at one moment. */

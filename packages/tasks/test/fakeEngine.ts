@@ -268,6 +268,16 @@ export class Fake {
           )
           .slice(0, limit)
           .map((state) => ({ ...state, questions: [], outcome: undefined }))),
+    questionsFor: (addresses) =>
+      this.#look(
+        "questionsFor",
+        () =>
+          this.#alive().flatMap((task) =>
+            task.questions.flatMap((question) =>
+              question.to !== undefined && addresses.includes(question.to) ? [{ task, question }] : []
+            )
+          )
+      ),
     cancel: (id, message) =>
       this.#look("cancel", () => {
         const done = this.change(id, { status: "cancelled", statusMessage: message })

@@ -109,7 +109,7 @@ interface Options {
 }
 
 /** Options of calls that a handler has no use for. */
-type CallOptions = "acceptUnsolicited" | "headers" | "maxTimeout" | "onNotification" | "onProgress" | "onSend"
+type CallOptions = "acceptUnsolicited" | "headers" | "maxTimeout" | "onNotification" | "onProgress" | "onSend" | "to"
 
 /** The name of an option that the core does not take, or that has another type there. */
 type Refused = {

@@ -54,8 +54,8 @@ describe("values that the program gives", () => {
     expectTypeOf<Omit<skein.TaskOptions, Functions>>().toExtend<Omit<Options, Functions>>()
     // `metadata` is a context of Effect.
     expectTypeOf<Lacking<Options, skein.TaskOptions>>().toEqualTypeOf<"metadata">()
-    expectTypeOf<Omit<skein.TasksOptions, "owner" | "immediateResponse">>().toExtend<
-      Omit<CoreTasks.Options, "owner" | "immediateResponse">
+    expectTypeOf<Omit<skein.TasksOptions, "addresses" | "owner" | "immediateResponse">>().toExtend<
+      Omit<CoreTasks.Options, "addresses" | "owner" | "immediateResponse">
     >()
     expectTypeOf<Lacking<CoreTasks.Options, skein.TasksOptions>>().toEqualTypeOf<never>()
     expectTypeOf<Omit<skein.TaskToolsOptions, "visible">>().toExtend<Omit<CoreTools.Options, "visible">>()
@@ -102,7 +102,16 @@ describe("values that the program receives", () => {
     expectTypeOf<keyof CoreExport.ExportedTask["task"]>().toEqualTypeOf<keyof skein.ExportedTask["task"]>()
     expectTypeOf<keyof CoreAdmin.ListedTask>().toEqualTypeOf<keyof skein.ListedTask>()
     expectTypeOf<keyof CoreAdmin.InspectedTask>().toEqualTypeOf<keyof skein.InspectedTask>()
-    type Reads = "admin" | "schedules" | "wait" | "watch" | "get" | "list" | "readOutput" | "followOutput"
+    type Reads =
+      | "admin"
+      | "schedules"
+      | "wait"
+      | "watch"
+      | "get"
+      | "list"
+      | "readOutput"
+      | "followOutput"
+      | "questionsFor"
     type OfSkein = Reads | "startWorker" | "start" | "submit" | "cancel" | "answer" | "send" | "sendAll" | "expireSoon"
     expectTypeOf<Exclude<keyof AsyncTasks.AsyncTasks, "layer">>().toEqualTypeOf<OfSkein>()
     expectTypeOf<OfSkein>().toExtend<keyof skein.Tasks>()

@@ -175,9 +175,9 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
           return fiber
         }))
         const done = yield* Fiber.join(migrations)
-        expect(done.every(({ to }) => to === 10)).toBe(true)
+        expect(done.every(({ to }) => to === 11)).toBe(true)
         expect(yield* valid).toBe(true)
-        expect(yield* sql`SELECT version FROM skein_task_versions ORDER BY version`).toHaveLength(10)
+        expect(yield* sql`SELECT version FROM skein_task_versions ORDER BY version`).toHaveLength(11)
         yield* Layer.build(PostgresTasks.layer({ url, migrate: false }))
       }).pipe(Effect.scoped),
     60_000

@@ -30,7 +30,8 @@ each([file, pg], (backend) => {
         { version: 7 },
         { version: 8 },
         { version: 9 },
-        { version: 10 }
+        { version: 10 },
+        { version: 11 }
       ])
     }))
 
@@ -41,7 +42,7 @@ each([file, pg], (backend) => {
       yield* sql`INSERT INTO skein_task_versions (version) VALUES (99)`
       expect(yield* Effect.flip(client)).toMatchObject({
         reason: { _tag: "StoreError" },
-        message: "the task tables have version 99, and this program supports 10: a later version created them"
+        message: "the task tables have version 99, and this program supports 11: a later version created them"
       })
     }))
 })
@@ -100,6 +101,10 @@ each(all, (backend) => {
         [
           "skein_tasks_singleton_key",
           "SELECT id FROM skein_tasks WHERE tool = 'x' AND singleton_key = 'k'"
+        ],
+        [
+          "skein_task_questions_addressee",
+          "SELECT task_id FROM skein_task_questions WHERE state = 0 AND addressee = 'x'"
         ],
         [
           "skein_task_starts_key",

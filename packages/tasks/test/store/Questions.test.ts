@@ -148,4 +148,36 @@ each(all, (backend) => {
       yield* Effect.forEach(keys, (key) => opened.store.answer(id, key, {}), { concurrency: "unbounded" })
       expect(yield* stateOf(opened, id)).toMatchObject({ status: "working", version: 21 })
     }))
+
+  it.effect("finds the open questions for persons and groups, those of the oldest tasks first", () =>
+    Effect.gen(function*() {
+      const opened = yield* fresh(backend)
+      const { store } = opened
+      const ids: Array<string> = []
+      for (let i = 0; i < 4; i++) {
+        const { id } = yield* insert(opened, i === 3 ? { ttlMs: 500 } : {})
+        ids.push(id)
+        yield* store.ask(id, { ...question("a"), to: "finance" })
+        yield* store.ask(id, { ...question("b"), to: "\0 ada" })
+        yield* store.ask(id, question("c"))
+        yield* TestClock.adjust(1)
+      }
+      const found = (addresses: ReadonlyArray<string>, limit = 100) =>
+        Effect.map(
+          store.findAddressed(addresses, limit),
+          (all) => all.map(({ question, task }) => `${ids.indexOf(task.id)} ${question.key} ${question.to}`)
+        )
+      expect(yield* found(["finance"])).toEqual(["0 a finance", "1 a finance", "2 a finance", "3 a finance"])
+      expect(yield* found(["finance"], 2)).toEqual(["0 a finance", "1 a finance"])
+      yield* store.answer(ids[0]!, "a", {})
+      yield* store.finish(ids[1]!, completed({}))
+      yield* TestClock.adjust(500)
+      expect(yield* found(["finance", "\0 ada"])).toEqual(["0 b \0 ada", "2 a finance", "2 b \0 ada"])
+      expect(yield* found(["Finance"])).toEqual([])
+      expect(yield* found([])).toEqual([])
+      const long = store.ask(ids[0]!, { ...question("d"), to: "x".repeat(513) })
+      expect(yield* Effect.flip(long)).toMatchObject({
+        reason: { message: "`to` of a question exceeds 512 characters" }
+      })
+    }))
 })

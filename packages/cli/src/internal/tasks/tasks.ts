@@ -200,7 +200,12 @@ export const show = (line: TaskLine & { readonly values: boolean }): Effect.Effe
     const task = yield* admin.inspect(id, { values })
     if (task === undefined) return yield* unknown(id)
     const now = yield* Clock.currentTimeMillis
-    const questions = task.questions.map(({ key, method, params }) => ({ key, method, ...values && { params } }))
+    const questions = task.questions.map(({ key, method, params, to }) => ({
+      key,
+      method,
+      to,
+      ...values && { params }
+    }))
     const { actions, args, failedCompensations, log, outcome } = task
     yield* print(
       line,

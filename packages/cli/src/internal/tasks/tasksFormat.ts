@@ -208,8 +208,10 @@ export const describeTask = (task: InspectedTask, now: number, withValues: boole
   if (questions.length > 0) {
     parts.push([
       "open questions:",
-      ...questions.map(({ key, method, params }) =>
-        `  ${cell(key)}  ${cell(method)}${withValues ? `  ${printable(JSON.stringify(params), maxValue)}` : ""}`
+      ...questions.map(({ key, method, params, to }) =>
+        `  ${cell(key)}  ${cell(method)}${to === undefined ? "" : `  for ${cell(to)}`}${
+          withValues ? `  ${printable(JSON.stringify(params), maxValue)}` : ""
+        }`
       )
     ].join("\n"))
   }

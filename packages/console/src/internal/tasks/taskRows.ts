@@ -233,13 +233,13 @@ export const toLogPage = (
         }
       }
     }),
-    ...(rest.length > limit ? [] : questions).map(({ key, method }): Node => ({
+    ...(rest.length > limit ? [] : questions).map(({ key, method, to }): Node => ({
       id: `${parent}/question/${key}`,
       parent,
       kind: "question",
       label: method,
       state: "waiting",
-      waitsFor: "an answer"
+      waitsFor: to === undefined ? "an answer" : `an answer of ${to}`
     }))
   ]
   // A viewer asks for the events that follow later.

@@ -65,6 +65,8 @@ export interface CallOptions {
    * Stateless revisions, with a `key`: whether a response under that key counts although nothing has requested it yet.
    */
   readonly acceptUnsolicited?: boolean | undefined
+  /** The person or group that answers, in place of the caller: a request that is stored (`RequestContext.asksOthers`). */
+  readonly to?: string | undefined
 }
 
 /** The result of an outbound call. */

@@ -69,20 +69,26 @@ const toInputError = (
 /** Encodes the params of an input request, or fails with the reason why the client cannot receive it. */
 const encode = <P, R>(
   { method, missing, params, problem }: InputRequest<P, R>,
-  request: RequestContext
+  request: RequestContext,
+  to: string | undefined
 ): Effect.Effect<JsonObject, InputError.InputError> => {
   const { name } = method
   const { capabilities, revision } = request.caller
   const unsupported = (message: string) => failInput(name, revision, new InputError.Unsupported({ message }))
   // "The server SHOULD NOT send requests other than pings and logging before receiving the `initialized` notification."
   if (request.method === Method.Initialize.name) return unsupported(unavailable(request, name))
-  if (problem !== undefined) return failInput(name, revision, new InputError.InvalidRequest({ message: problem }))
+  const wrong = problem ??
+    (to === undefined || request.asksOthers
+      ? undefined
+      : `${name} has \`to\`, and only a task asks others than its caller`)
+  if (wrong !== undefined) return failInput(name, revision, new InputError.InvalidRequest({ message: wrong }))
   if (Method.request(name, revision) === undefined && Method.inputRequest(name, revision) === undefined) {
     return unsupported(`${revision} does not have ${name}`)
   }
   const encoded = Codec.encodeParams(method, revision, params)
   if (Result.isFailure(encoded)) return unsupported(encoded.failure.message)
-  const lacking = missing(capabilities, revision)
+  // The client of another person answers it.
+  const lacking = to === undefined ? missing(capabilities, revision) : undefined
   if (lacking !== undefined) {
     const message = `${name} needs a capability that the client has not declared: ${JSON.stringify(lacking)}`
     return failInput(name, revision, new InputError.MissingCapability({ message, capabilities: lacking }))
@@ -136,7 +142,7 @@ export const requestInput = <P, R>(
         new Error(`${method.name} is not allowed inside of once(${JSON.stringify(within)}): send it before or after`)
       )
     }
-    return Effect.flatMap(encode(input, request), (params) => {
+    return Effect.flatMap(encode(input, request, options?.to), (params) => {
       const sent = Object.keys(params).length === 0 ? undefined : params
       const timeout = options?.timeout ?? (byPerson ? request.inputTimeout : undefined)
       const timed = timeout === undefined ? options : { ...options, timeout }

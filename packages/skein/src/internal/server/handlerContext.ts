@@ -145,6 +145,11 @@ export interface InputOptions {
 /** Options of `elicit`. */
 export interface ElicitOptions extends InputOptions {
   /**
+   * In a task: the person or group that answers, in place of those who may see the task: one of the `addresses` of `tasks`, such
+   * as the id of a principal. Others are not shown the question and cannot answer it. Elsewhere it is `InvalidRequest`.
+   */
+  readonly to?: string | undefined
+  /**
    * In 2026-07-28, with a `key`: accepts a response that the client sends under that key before the server requested it.
    * False by default.
    */

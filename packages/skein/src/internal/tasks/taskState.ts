@@ -28,6 +28,14 @@ export interface TaskQuestion {
   /** `elicitation/create`, `sampling/createMessage` or `roots/list`. */
   readonly method: string
   readonly params: JsonObject | undefined
+  /** The person or group that answers it, one of the `addresses` of `tasks`. Default: those who may see the task. */
+  readonly to?: string | undefined
+}
+
+/** An open question that names who answers it. */
+export interface AddressedQuestion {
+  readonly task: Pick<TaskState, "id" | "tool" | "owner" | "caller">
+  readonly question: TaskQuestion
 }
 
 /** The outcome of a task: the result of its call, possibly with `isError`, or a JSON-RPC error. */

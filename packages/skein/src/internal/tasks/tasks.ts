@@ -9,13 +9,14 @@ import { define, type Definition, layerOf, lazily, opaque } from "../base/defini
 import { CurrentTelemetry, observed, type ObservedServer } from "../base/observed.ts"
 import type { JsonObject } from "../base/messages.ts"
 import type { Duration } from "../base/types.ts"
-import type { Visible } from "../server/request.ts"
+import type { Caller, Visible } from "../server/request.ts"
 import type { TaskCounts, TaskPolicy } from "./task.ts"
 import type { TaskAlert, TaskAlertsOptions } from "./taskAlerts.ts"
 import { coreOf, type TaskDefinition } from "./taskDefinition.ts"
 import type { TaskAdmin } from "./taskAdmin.ts"
 import type { TaskSchedules } from "./taskSchedule.ts"
 import type {
+  AddressedQuestion,
   TaskListPosition,
   TaskOutputItem,
   TaskOutputOptions,
@@ -41,6 +42,14 @@ export interface TasksOptions extends TaskPolicy {
    * owner too, who then **list the tasks of all callers without an owner** (`always`); or no client (`never`).
    */
   readonly list?: "identified" | "always" | "never" | undefined
+  /**
+   * The names by which questions are addressed to a caller (`to` of `elicit`): its groups, for instance. A caller sees and answers
+   * such a question only with one of its names, also in a task of its own. Default: the id of its principal.
+   *
+   * @example
+   * addresses: ({ principal }) => principal === undefined ? [] : [principal.id, "finance"]
+   */
+  readonly addresses?: ((caller: Caller) => ReadonlyArray<string>) | undefined
   /** How many tasks a page of a listing has: 100 by default. */
   readonly pageSize?: number | undefined
   /** The text that a model receives in place of the result while a task runs, in 2025-11-25. Without it the host chooses. */
@@ -172,6 +181,17 @@ export interface Tasks extends Definition {
    */
   readonly answer: (id: string, key: string, answer: JsonObject) => Promise<boolean>
   /**
+   * The open questions that name one of these persons and groups (`to` of `elicit`), those of the oldest tasks first: 100 by
+   * default, at most 1,000.
+   *
+   * @example
+   * for (const { question, task } of await shop.questionsFor(["ada", "finance"])) show(task.tool, question.params)
+   */
+  readonly questionsFor: (
+    addresses: ReadonlyArray<string>,
+    options?: { readonly limit?: number | undefined }
+  ) => Promise<ReadonlyArray<AddressedQuestion>>
+  /**
    * Sends an event to a task, which receives it with `awaitEvent`. The event is stored when the promise resolves, also before the
    * task waits for it. `value` is JSON, up to 262,144 bytes. `key`: returns `false`, and sends nothing, if an event with this
    * key was sent to the task before. Rejects with `UnknownTask`, `AlreadyEnded`, `InvalidEvent` or `TooManyEvents`.
@@ -268,6 +288,7 @@ export const tasks = (
     list: ((owners, options) => core.list(owners, options)) as Tasks["list"],
     cancel: (id, statusMessage) => core.cancel(id, statusMessage),
     answer: (id, key, answer) => core.answer(id, key, answer),
+    questionsFor: ((addresses, options) => core.questionsFor(addresses, options)) as Tasks["questionsFor"],
     send: (id, name, value, options) => core.send(id, name, value, options),
     sendAll: (name, topic, value, options) => core.sendAll(name, topic, value, options),
     expireSoon: (id) => core.expireSoon(id),

@@ -15,7 +15,7 @@ import { TaskSchedules } from "../../TaskSchedules.ts"
 import { type Options as PublicOptions, TaskEngine } from "../../TaskEngine.ts"
 import type { TaskError } from "../../TaskError.ts"
 import { isFinal, type NewTask, type Pace, type PaceLimits, type State } from "../../TaskState.ts"
-import { TaskBounds } from "../base/bounds.ts"
+import { TaskBounds, toPageSize } from "../base/bounds.ts"
 import { invalidOption } from "../store/database.ts"
 import * as sqlStore from "../store/sqlStore.ts"
 import { CurrentTaskAlerts, makeQueueAlerts } from "../telemetry/alertSink.ts"
@@ -214,6 +214,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     list: (owners, { after, limit }) => store.list(owners, after, limit),
     cancel: (id, statusMessage) => store.finish(id, { status: "cancelled", statusMessage }),
     answer: store.answer,
+    questionsFor: (addresses, { limit } = {}) => store.findAddressed(addresses, toPageSize(limit)),
     send: store.send,
     sendAll: store.sendAll,
     expireSoon: (id) =>

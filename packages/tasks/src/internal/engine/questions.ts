@@ -73,7 +73,7 @@ export const ask = (
     }
     const asked = Effect.flatMap(
       run.preventSuspension(questionKey(run, method, params, options?.key)),
-      (key) => waitForAnswer(run, { key, method, params }, options?.timeout)
+      (key) => waitForAnswer(run, { key, method, params, to: options?.to }, options?.timeout)
     )
     return options?.key === undefined
       ? asked

@@ -79,6 +79,10 @@ export class TaskRequestContext extends RequestContext implements TaskRequest {
     return this.#running.isCheck === true
   }
 
+  override get asksOthers(): boolean {
+    return true
+  }
+
   /** A question has no time limit: the user may answer while the task exists. */
   override get inputTimeout(): undefined {
     return undefined

@@ -20,11 +20,11 @@ import type * as Fiber from "effect/Fiber"
 import * as FiberSet from "effect/FiberSet"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import type { TaskEngine } from "../../TaskEngine.ts"
 import type { Question, State } from "../../TaskState.ts"
 import { makeRefusal } from "../engine/taskRequest.ts"
 import { canAsk } from "../protocol/inputCapability.ts"
 import { noTimeout } from "../protocol/inlineCall.ts"
+import type { TaskService } from "../protocol/taskService.ts"
 import * as wire from "../protocol/wire.ts"
 import { legacyRevision } from "./legacyNotifications.ts"
 
@@ -65,7 +65,7 @@ const ask = (
 }
 
 /** The pending `tasks/result` requests of one task. */
-class TaskQuestions extends Data.Class<{ readonly engine: TaskEngine["Service"]; readonly created: State }> {
+class TaskQuestions extends Data.Class<{ readonly tasks: TaskService["Service"]; readonly created: State }> {
   readonly #requests: Array<ResultRequest> = []
   /** The questions that were answered here, while the state may still list them as open. */
   readonly #answered = new Set<string>()
@@ -106,7 +106,7 @@ class TaskQuestions extends Data.Class<{ readonly engine: TaskEngine["Service"];
       const { key } = question
       if (this.#answered.has(key)) continue
       const selected = this.#requests.findLast(({ failed, request }) =>
-        !failed.has(key) && canAsk(request.caller, question)
+        !failed.has(key) && canAsk(request.caller, question) && this.tasks.mayAnswer(request.caller, question)
       )
       for (const request of this.#requests) if (request !== selected) request.withdraw(key)
       if (selected !== undefined && !selected.asked.has(key)) this.#ask(selected, question)
@@ -132,14 +132,17 @@ class TaskQuestions extends Data.Class<{ readonly engine: TaskEngine["Service"];
     return Effect.uninterruptible(Effect.suspend(() => {
       request.asked.delete(key)
       this.#answered.add(key)
-      return Effect.catch(Effect.asVoid(this.engine.answer(this.#state.id, key, answer)), (error) =>
-        Effect.andThen(
-          Logging.withheld(Effect.logError("failed to store the answer to a question of a task", error)),
-          Effect.suspend(() => {
-            this.#answered.delete(key)
-            return this.#markFailed(request, key)
-          })
-        ))
+      return Effect.catch(
+        Effect.asVoid(this.tasks.engine.answer(this.#state.id, key, answer)),
+        (error) =>
+          Effect.andThen(
+            Logging.withheld(Effect.logError("failed to store the answer to a question of a task", error)),
+            Effect.suspend(() => {
+              this.#answered.delete(key)
+              return this.#markFailed(request, key)
+            })
+          )
+      )
     }))
   }
 
@@ -156,7 +159,7 @@ class TaskQuestions extends Data.Class<{ readonly engine: TaskEngine["Service"];
  * Makes the function that lets a request ask the questions of a task until the scope closes. It returns a function that
  * takes each new state of the task.
  */
-export const makeQuestions = (engine: TaskEngine["Service"]) => {
+export const makeQuestions = (service: TaskService["Service"]) => {
   /** The tasks with pending `tasks/result` requests in this process. */
   const tasks = new Map<string, TaskQuestions>()
   return (state: State, request: RequestContext): Effect.Effect<(state: State) => void, never, Scope.Scope> =>
@@ -164,7 +167,7 @@ export const makeQuestions = (engine: TaskEngine["Service"]) => {
       Effect.map(
         Effect.acquireRelease(
           Effect.sync(() => {
-            const questions = tasks.get(state.id) ?? new TaskQuestions({ engine, created: state })
+            const questions = tasks.get(state.id) ?? new TaskQuestions({ tasks: service, created: state })
             tasks.set(state.id, questions)
             const resultRequest = new ResultRequest({ request, fork })
             questions.add(resultRequest)

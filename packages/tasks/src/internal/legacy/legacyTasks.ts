@@ -38,7 +38,7 @@ const declaredCapabilities = { cancel: {}, requests: { tools: { call: {} } } }
 /** Makes the tasks of 2025-11-25 of one server. */
 export const makeLegacyTasks = (tasks: TaskService["Service"]) => {
   const { catalog, engine, settings } = tasks
-  const askQuestions = makeQuestions(engine)
+  const askQuestions = makeQuestions(tasks)
 
   /** "Tasks MUST begin in the `working` status when created", even one that has already ended. */
   const createResult = (state: State): CreateTaskResult => {

@@ -104,7 +104,7 @@ const publishChanges = (
   reader: Caller,
   id: string
 ): Effect.Effect<void> =>
-  tasks.engine.watch(id).pipe(
+  tasks.watch(id, reader).pipe(
     Stream.runForEach((state) =>
       Effect.sync(() => publish(`task:${id}`, Method.TaskStatus.name, statusParams(state, reader)))
     ),

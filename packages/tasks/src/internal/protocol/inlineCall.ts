@@ -93,7 +93,9 @@ const waitForEnd = (
   Effect.scoped(Effect.gen(function*() {
     const asking = new Map<string, Fiber.Fiber<void>>()
     const last = yield* withMcpErrors(
-      Stream.runLast(Stream.tap(tasks.engine.watch(id), (state) => relayState(tasks, request, asking, state, tools)))
+      Stream.runLast(
+        Stream.tap(tasks.watch(id, request.caller), (state) => relayState(tasks, request, asking, state, tools))
+      )
     )
     if (Option.isSome(last) && isFinal(last.value)) return last.value
     return yield* Effect.fail(
@@ -213,7 +215,7 @@ const orStatusAfterTimeout = (
 ): ToolCallResult => {
   const { caller } = call.request
   const untilQuestion = withMcpErrors(Stream.runDrain(Stream.takeUntil(
-    tasks.engine.watch(id),
+    tasks.watch(id, caller),
     ({ questions }) => questions.some((question) => !canAsk(caller, question))
   )))
   // The stream also ends with the task. Then `ended` returns the result.
@@ -229,7 +231,10 @@ const currentStatus = (
 ): Effect.Effect<CallToolResult, McpError.McpError> =>
   Effect.flatMap(
     withMcpErrors(tasks.engine.get(id)),
-    (state) => state === undefined || isFinal(state) ? Effect.never : Effect.succeed(statusResult(call, state))
+    (state) =>
+      state === undefined || isFinal(state)
+        ? Effect.never
+        : Effect.succeed(statusResult(call, tasks.viewOf(state, call.request.caller)))
   )
 
 /**

@@ -6,7 +6,7 @@ import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as McpError from "@skein/protocol/McpError"
 import * as PrintableError from "@skein/protocol/PrintableError"
 import * as SchemaValidation from "@skein/protocol/SchemaValidation"
-import { McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
+import { type Caller, McpRequest, type RequestContext } from "@skein/runtime/RequestContext"
 import type { Catalog } from "@skein/server/Catalog"
 import * as Content from "@skein/server/Content"
 import type { DefinitionError } from "@skein/server/DefinitionError"
@@ -19,7 +19,7 @@ import * as Stream from "effect/Stream"
 import { isFinal, type Question, type State } from "../../TaskState.ts"
 import { type ModelTools, type TaskService, withMcpErrors } from "./taskService.ts"
 import { taskPage } from "./taskPage.ts"
-import { describeTask, isForm, taskData } from "./taskDescription.ts"
+import { describeTask, isForm, questionData, taskData } from "./taskDescription.ts"
 import * as wire from "./wire.ts"
 
 /** An invalid call of a model. The message describes how the model can correct it. */
@@ -49,14 +49,16 @@ const statusFields = {
   expiresAt: Schema.NullOr(Schema.String).annotate({ description: "When the task is deleted; null: never" })
 }
 
+const questionFields = {
+  question: Schema.String.annotate({ description: "The key of the question, for task_answer" }),
+  message: Schema.String,
+  answerable: Schema.Boolean.annotate({ description: "Whether task_answer can answer it" }),
+  schema: Schema.optionalKey(object.annotate({ description: "The JSON Schema of the content" }))
+}
+
 const taskFields = {
   ...statusFields,
-  questions: Schema.Array(Schema.Struct({
-    question: Schema.String.annotate({ description: "The key of the question, for task_answer" }),
-    message: Schema.String,
-    answerable: Schema.Boolean.annotate({ description: "Whether task_answer can answer it" }),
-    schema: Schema.optionalKey(object.annotate({ description: "The JSON Schema of the content" }))
-  })),
+  questions: Schema.Array(Schema.Struct(questionFields)),
   result: Schema.optionalKey(object.annotate({ description: "The result of the tool, after the task has ended" })),
   error: Schema.optionalKey(Schema.Struct({
     code: Schema.Int,
@@ -119,6 +121,19 @@ export const layer = (
     visible
   })
 
+  const questions = Tool.make("task_questions", {
+    title: "List questions for the user",
+    description:
+      "Lists the open questions of long-running tasks, also of others, that name the user: approvals for instance. Ask the " +
+      "user, never invent an answer, and call task_answer.",
+    input: {},
+    output: {
+      questions: Schema.Array(Schema.Struct({ taskId: Schema.String, tool: Schema.String, ...questionFields }))
+    },
+    annotations: { ...idempotent, readOnlyHint: true },
+    visible: (caller) => visible(caller) && tasksNow().settings.addresses(caller).length > 0
+  })
+
   const cancel = Tool.make("task_cancel", {
     title: "Cancel a task",
     description: "Cancels a long-running task that has not ended. The task may or may not undo its effects so far.",
@@ -148,7 +163,12 @@ export const layer = (
     ),
     Tool.layer(
       answer,
-      ({ taskId, ...given }) => withTask(tasksNow, taskId, (tasks, state) => submitAnswer(tasks, state, given))
+      ({ taskId, ...given }) =>
+        forModel(
+          Effect.flatMap(McpRequest, ({ caller }) =>
+            Effect.flatMap(findAnswerable(tasksNow(), taskId, caller), (state) =>
+              submitAnswer(tasksNow(), state, given, caller)))
+        )
     ),
     Tool.layer(cancel, ({ taskId }) =>
       withTask(tasksNow, taskId, (tasks, state, { caller }) =>
@@ -172,7 +192,19 @@ export const layer = (
               })
             )
         )
-    )
+    ),
+    Tool.layer(questions, () =>
+      Effect.flatMap(McpRequest, ({ caller }) =>
+        Effect.map(
+          withMcpErrors(tasksNow().engine.questionsFor(tasksNow().settings.addresses(caller))),
+          (found) => ({
+            questions: found.map(({ question, task: { id, tool } }) => ({
+              taskId: id,
+              tool,
+              ...questionData(question)
+            }))
+          })
+        )))
   )
 }
 
@@ -217,7 +249,7 @@ const waitForChange = (
   Effect.andThen(
     Effect.timeoutOption(
       withMcpErrors(
-        tasks.engine.watch(state.id).pipe(
+        tasks.watch(state.id, request.caller).pipe(
           Stream.tap(({ progress }) => progress === undefined ? Effect.void : request.progress(progress)),
           Stream.takeUntil((state) => isFinal(state) || state.questions.length > 0),
           Stream.runDrain
@@ -227,6 +259,25 @@ const waitForChange = (
     ),
     tasks.find(state.id, request.caller)
   )
+
+/**
+ * A task that the caller may see, or one of others with a question for it, of which it sees only its questions. Any other id has
+ * the error of an unknown one.
+ */
+const findAnswerable = (
+  tasks: TaskService["Service"],
+  taskId: string,
+  caller: Caller
+): Effect.Effect<State, McpError.McpError> =>
+  Effect.flatMap(withMcpErrors(tasks.engine.get(taskId)), (state) => {
+    if (state === undefined || tasks.canSee(caller, state)) return tasks.find(taskId, caller)
+    const questions = state.questions.filter((question) =>
+      question.to !== undefined && tasks.mayAnswer(caller, question)
+    )
+    return questions.length === 0
+      ? tasks.find(taskId, caller)
+      : Effect.succeed({ ...state, statusMessage: undefined, progress: undefined, outcome: undefined, questions })
+  })
 
 interface GivenAnswer {
   readonly question?: string | undefined
@@ -257,7 +308,8 @@ const contentProblem = ({ params }: Question, { action = "accept", content }: Gi
 const submitAnswer = (
   tasks: TaskService["Service"],
   state: State,
-  given: GivenAnswer
+  given: GivenAnswer,
+  caller: Caller
 ): Called<ReturnType<typeof taskResult>> =>
   Effect.flatMap(findQuestion(state, given.question), (question): ReturnType<typeof submitAnswer> => {
     if (!isForm(question)) return mistake(`task_answer cannot answer ${question.method}: only the client can`)
@@ -273,7 +325,11 @@ const submitAnswer = (
       withMcpErrors(tasks.engine.answer(state.id, question.key, answer.success)),
       (accepted): ReturnType<typeof submitAnswer> =>
         accepted
-          ? Effect.map(withMcpErrors(tasks.engine.get(state.id)), (now) => taskResult(now ?? state))
+          // A caller that does not own the task does not see what becomes of it.
+          ? Effect.match(tasks.find(state.id, caller), {
+            onFailure: () => taskResult({ ...state, questions: state.questions.filter((each) => each !== question) }),
+            onSuccess: taskResult
+          })
           : mistake("The question is no longer open")
     )
   })

@@ -215,6 +215,15 @@ export interface TasksOptions extends TaskPolicyOptions {
    * - `never`: no client.
    */
   readonly list?: "identified" | "always" | "never" | undefined
+  /**
+   * The names by which questions of tasks are addressed to a caller (`to` of an elicitation): its groups, for instance. Default:
+   * the id of its principal. It must be fast. A caller sees and answers such a question only with one of its names, also in a
+   * task of its own.
+   *
+   * @example
+   * Tasks.layer({ addresses: ({ principal }) => principal === undefined ? [] : [principal.id, ...groupsOf(principal)] })
+   */
+  readonly addresses?: ((caller: Caller) => ReadonlyArray<string>) | undefined
   /** How many tasks a page of a listing holds: 100 by default. */
   readonly pageSize?: number | undefined
   /**
@@ -247,6 +256,9 @@ const withDefaults = (given: CountLimits | undefined, live: number, retained: nu
 /** The default owner policy. */
 const ownerByPrincipal: OwnerPolicy = ({ principal }) => principal?.id ?? null
 
+/** The default addresses. */
+const ownAddress = ({ principal }: Caller): ReadonlyArray<string> => principal === undefined ? [] : [principal.id]
+
 /** The options of `Tasks.layer` with their defaults. Times are in milliseconds. */
 export const resolveSettings = (options: TasksOptions) => {
   const { limits = {}, owner = ownerByPrincipal, pollInterval = 1000 } = options
@@ -261,6 +273,7 @@ export const resolveSettings = (options: TasksOptions) => {
       client: withDefaults(limits.perClient, 100, 1000),
       tool: withDefaults(limits.perTool, 1000, 10_000)
     },
+    addresses: options.addresses ?? ownAddress,
     list: options.list ?? "identified",
     // A page reads one task more, and PostgreSQL takes a 32-bit number.
     pageSize: Math.min(Math.max(1, Math.floor(options.pageSize ?? 100)), 2 ** 31 - 2),

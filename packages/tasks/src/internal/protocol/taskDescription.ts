@@ -44,6 +44,14 @@ export const describeTask = (state: State): string => {
   return lines.join("\n")
 }
 
+/** A question as structured content. */
+export const questionData = (question: Question) => ({
+  question: question.key,
+  message: String(question.params?.["message"] ?? question.method),
+  answerable: isForm(question),
+  ...(isForm(question) ? { schema: question.params!["requestedSchema"] as JsonObject } : undefined)
+})
+
 /** The last valid date. A client may request a time to live beyond it if the server sets no `maxTtl`. */
 const maxDateMs = 8.64e15
 
@@ -66,12 +74,7 @@ export const taskData = (state: State) => {
     createdAt,
     lastUpdatedAt,
     expiresAt: ttlMs === null ? null : new Date(Math.min(state.createdAt + ttlMs, maxDateMs)).toISOString(),
-    questions: state.questions.map((question) => ({
-      question: question.key,
-      message: String(question.params?.["message"] ?? question.method),
-      answerable: isForm(question),
-      ...(isForm(question) ? { schema: question.params!["requestedSchema"] as JsonObject } : undefined)
-    })),
+    questions: state.questions.map(questionData),
     ...(outcome?._tag === "Result" ? { result: outcome.result } : undefined),
     ...(outcome?._tag === "Error" ? { error: { ...outcome.error } } : undefined)
   }

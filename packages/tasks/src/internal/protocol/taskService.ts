@@ -15,10 +15,11 @@ import type { Visible } from "@skein/server/Registry"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import * as Tracer from "effect/Tracer"
 import type { TaskEngine } from "../../TaskEngine.ts"
 import type { TaskError } from "../../TaskError.ts"
-import type { NewTask, Owner, State } from "../../TaskState.ts"
+import type { NewTask, Owner, Question, State } from "../../TaskState.ts"
 import { NotStarted, prepare, withoutPrepared } from "./beforeTask.ts"
 import { withAllInputCapabilities } from "./inputCapability.ts"
 import { capTtl, type Computed, type OwnerPolicy, policyOf, type TaskPolicy, type TaskSettings } from "./policy.ts"
@@ -51,6 +52,12 @@ export class TaskService extends Context.Service<TaskService, {
    * store, so that a caller cannot find out about tasks of others.
    */
   readonly find: (id: string, caller: Caller) => Effect.Effect<State, McpError.McpError>
+  /** Whether a caller may answer a question of a task that it sees, or is asked by others. */
+  readonly mayAnswer: (caller: Caller, question: Question) => boolean
+  /** A task as a caller sees it: without the questions that others answer. */
+  readonly viewOf: (state: State, caller: Caller) => State
+  /** The states of a task, as a caller sees them: see `TaskEngine.watch`. */
+  readonly watch: (id: string, caller: Caller) => Stream.Stream<State, TaskError>
   /** Sets the limits of all tools at the engine. */
   readonly paceAll: Effect.Effect<void, TaskError>
   /** The arguments that the task of a call starts with, or the result of a call that ends before its task starts. */
@@ -200,10 +207,21 @@ export const makeTaskService = (
   const canSee: TaskService["Service"]["canSee"] = (caller, { owner, tool }) =>
     owner === null || owner === ownerOf(tool, caller)
 
+  const mayAnswer: TaskService["Service"]["mayAnswer"] = (caller, { to }) =>
+    to === undefined || settings.addresses(caller).includes(to)
+
+  const viewOf: TaskService["Service"]["viewOf"] = (state, caller) => {
+    if (!state.questions.some(({ to }) => to !== undefined)) return state
+    const questions = state.questions.filter((question) => mayAnswer(caller, question))
+    const hidden = state.questions.find((question) => !questions.includes(question))
+    const isWaiting = hidden !== undefined && questions.length === 0 && state.statusMessage === undefined
+    return { ...state, questions, ...isWaiting && { statusMessage: `Waiting for an answer of ${hidden.to}` } }
+  }
+
   const find: TaskService["Service"]["find"] = (id, caller) =>
     Effect.flatMap(
       withMcpErrors(engine.get(id)),
-      (state) => state !== undefined && canSee(caller, state) ? Effect.succeed(state) : taskNotFound
+      (state) => state !== undefined && canSee(caller, state) ? Effect.succeed(viewOf(state, caller)) : taskNotFound
     )
 
   const prepareCall: TaskService["Service"]["prepare"] = (call) => {
@@ -265,6 +283,9 @@ export const makeTaskService = (
     ownersOf,
     canSee,
     find,
+    mayAnswer,
+    viewOf,
+    watch: (id, caller) => Stream.map(engine.watch(id), (state) => viewOf(state, caller)),
     prepare: prepareCall,
     paceAll,
     submit,

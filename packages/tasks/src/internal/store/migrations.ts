@@ -334,6 +334,14 @@ const singletonKeys: Index = {
   target: "skein_tasks (tool, singleton_key) WHERE singleton_key IS NOT NULL"
 }
 
+/** The persons and groups that answer questions. */
+const createAddressees = (database: Database) =>
+  runAll(database, [
+    `ALTER TABLE skein_task_questions ADD COLUMN ${database.isPostgres ? "IF NOT EXISTS" : ""} addressee TEXT`,
+    `CREATE INDEX IF NOT EXISTS skein_task_questions_addressee ON skein_task_questions (addressee)
+     WHERE state = 0 AND addressee IS NOT NULL`
+  ])
+
 const migrations: ReadonlyArray<Migration> = [
   createTables,
   submissionKeys,
@@ -344,7 +352,8 @@ const migrations: ReadonlyArray<Migration> = [
   createOutput,
   createHeartbeats,
   createQueueKeys,
-  singletonKeys
+  singletonKeys,
+  createAddressees
 ]
 
 /** The keys of PostgreSQL advisory locks: "skein" as a number, and two more. `SqlTokenStore` has the number between. */

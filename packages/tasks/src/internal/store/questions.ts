@@ -17,8 +17,8 @@ const tooLong = (key: string) =>
 /** The condition that a log has an event at a position, or that the position is 0. */
 const hasEvent = (id: string): string => `${lastSeqOf(id)} >= CAST(? AS INTEGER)`
 
-/** The operations of `TaskStore` on questions. */
-export const make = ({ changes, database, signals, texts }: StoreContext) => {
+/** The operations of `TaskStore` on questions. `get` reads a state. */
+export const make = ({ changes, database, signals, texts }: StoreContext, get: Store["get"]) => {
   const { greatest } = database
   const selectQuestion = database.prepare(
     "SELECT state, answer FROM skein_task_questions WHERE task_id = ? AND name = ?"
@@ -46,7 +46,7 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
      WHERE id = ? AND ${live} AND ${hasEvent("skein_tasks.id")} RETURNING id, version`
   )
   const insertQuestion = database.prepare(
-    `INSERT INTO skein_task_questions (task_id, name, place, method, params) VALUES (?, ?, ?, ?, ?)
+    `INSERT INTO skein_task_questions (task_id, name, place, method, params, addressee) VALUES (?, ?, ?, ?, ?, ?)
      ON CONFLICT (task_id, name) DO NOTHING RETURNING name`
   )
   const removeOpenQuestion = changes.prepare(
@@ -78,9 +78,35 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
     return Number(state) === 3 ? Effect.succeed("lost") : Effect.undefined
   }
 
-  const ask: Store["ask"] = (id, { key, method, params }, lastSeq = 0) => {
+  const selectAddressed = database.prepare(
+    `SELECT question.task_id, question.name FROM skein_task_questions AS question
+     JOIN skein_tasks AS task ON task.id = question.task_id
+     WHERE question.state = 0 AND question.addressee IN (${database.textsOfJson}) AND task.expires_at > ?
+     ORDER BY task.created_at, task.id, question.place LIMIT ?`
+  )
+
+  const findAddressed: Store["findAddressed"] = (addresses, limit) =>
+    Effect.flatMap(
+      Effect.flatMap(database.now, (now) => selectAddressed(JSON.stringify(addresses.map(escape)), now, limit)),
+      (rows) =>
+        Effect.map(
+          Effect.forEach([...new Set(rows.map((row) => textOf(row, "task_id")))], get),
+          (states) =>
+            states.flatMap((state) =>
+              state?.questions.flatMap((question) =>
+                question.to !== undefined && addresses.includes(question.to) ? [{ task: state, question }] : []
+              ) ?? []
+            )
+        )
+    )
+
+  const ask: Store["ask"] = (id, { key, method, params, to }, lastSeq = 0) => {
     const name = escape(key)
     if (name.length > maxNameChars) return Effect.fail(tooLong(key))
+    const addressee = to === undefined ? null : escape(to)
+    if ((addressee ?? "").length > maxNameChars) {
+      return Effect.fail(permanentError(`\`to\` of a question exceeds ${maxNameChars} characters`))
+    }
     const answered = Effect.flatMap(
       selectQuestion(id, name),
       ([row]) => row === undefined ? Effect.undefined : answerOf(id, name, row)
@@ -95,7 +121,7 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
       const inserted = Effect.gen(function*() {
         const task = yield* addOpenQuestion(time, id, lastSeq)
         if (task === undefined) return undefined
-        const rows = yield* insertQuestion(id, name, numberOf(task, "version"), escape(method), stored)
+        const rows = yield* insertQuestion(id, name, numberOf(task, "version"), escape(method), stored, addressee)
         return rows.length === 0 ? yield* Effect.fail(conflict) : undefined
       })
       // Otherwise another worker has asked it meanwhile.
@@ -196,5 +222,5 @@ export const make = ({ changes, database, signals, texts }: StoreContext) => {
     return Effect.andThen(markAsRun(to), copied)
   }
 
-  return { ask, copyAnswers, withdraw, markLost, answer, readAnswers, readQuestions, removeQuestion }
+  return { ask, findAddressed, copyAnswers, withdraw, markLost, answer, readAnswers, readQuestions, removeQuestion }
 }

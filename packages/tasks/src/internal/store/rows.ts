@@ -53,9 +53,9 @@ export const listColumns = `id, tool, pool, owner, status, version, created_at, 
 export const stateColumns = (pg: boolean): string => {
   const open = "FROM skein_task_questions WHERE task_id = skein_tasks.id AND state = 0"
   const questions = pg
-    ? `SELECT CAST(json_agg(json_build_array(name, method, params) ORDER BY place) AS TEXT) ${open}`
-    : `SELECT json_group_array(json_array(name, method, params))
-       FROM (SELECT name, method, params ${open} ORDER BY place)`
+    ? `SELECT CAST(json_agg(json_build_array(name, method, params, addressee) ORDER BY place) AS TEXT) ${open}`
+    : `SELECT json_group_array(json_array(name, method, params, addressee))
+       FROM (SELECT name, method, params, addressee ${open} ORDER BY place)`
   return `${listColumns}, outcome, CASE WHEN status = 'input_required' THEN (${questions}) END AS questions`
 }
 
@@ -99,7 +99,7 @@ const invalidRow = (row: Row, cause: unknown) =>
 const read = <A>(row: Row, make: (row: Row) => A): Effect.Effect<A, TaskError> =>
   Effect.try({ try: () => make(row), catch: (cause) => invalidRow(row, cause) })
 
-type OpenQuestion = [name: string, method: string, params: string | null]
+type OpenQuestion = [name: string, method: string, params: string | null, addressee: string | null]
 
 const encryptedColumns = [
   ["message", associatedData.message],
@@ -128,14 +128,15 @@ const questionsOf = (row: Row, texts: StoredTexts): Effect.Effect<ReadonlyArray<
   return Effect.flatMap(
     read(row, () => JSON.parse(stored) as ReadonlyArray<OpenQuestion>),
     (questions) =>
-      Effect.forEach(questions, ([name, method, params]) =>
+      Effect.forEach(questions, ([name, method, params, addressee]) =>
         Effect.flatMap(
           params === null ? Effect.succeed("null") : texts.decrypt(params, associatedData.question(id, name)),
           (json) =>
             read(row, () => ({
               key: unescape(name),
               method: unescape(method),
-              params: params === null ? undefined : JSON.parse(json) as JsonObject
+              params: params === null ? undefined : JSON.parse(json) as JsonObject,
+              ...addressee === null ? {} : { to: unescape(addressee) }
             }))
         ))
   )

@@ -82,7 +82,7 @@ export const make = Effect.fnUntraced(function*(
     finish: lives.finish,
     remove: lives.remove,
     ...submissions.make(context, lives, states.get),
-    ...questions.make(context),
+    ...questions.make(context, states.get),
     ...sentEvents,
     ...topics.make(context, insertEvent),
     ...queue.make(context)

@@ -20,7 +20,17 @@ import type {
 } from "../../TaskAdmin.ts"
 import type { TaskError } from "../../TaskError.ts"
 import type { ExportedQuestion, ExportedTask } from "../../TaskExport.ts"
-import type { Labels, ListPosition, NewTask, Outcome, Owner, Pace, Question, State } from "../../TaskState.ts"
+import type {
+  AddressedQuestion,
+  Labels,
+  ListPosition,
+  NewTask,
+  Outcome,
+  Owner,
+  Pace,
+  Question,
+  State
+} from "../../TaskState.ts"
 import type { QueueCount } from "../telemetry/taskMetrics.ts"
 import type { ChildLink, ChildStore } from "./childStore.ts"
 import type { DatabaseClock } from "./databaseClock.ts"
@@ -419,6 +429,11 @@ export class TaskStore extends Context.Service<TaskStore, {
     isRepeated?: boolean,
     lastAt?: number
   ) => Effect.Effect<"appended" | "conflict" | "refused", TaskError>
+  /** The first `limit` open questions for these persons and groups, those of the oldest tasks first. */
+  readonly findAddressed: (
+    addresses: ReadonlyArray<string>,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<AddressedQuestion>, TaskError>
   /**
    * Lets a task begin again with other arguments: replaces its log by an event at the end `at`, and deletes its questions.
    * `retried`: it has failed, and begins another time. Returns `false`, without a change, if the task has ended, and if its log
