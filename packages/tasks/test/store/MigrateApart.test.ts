@@ -44,9 +44,9 @@ describe("SQLite", () => {
       expect((yield* Effect.flip(SqliteTasks.migrate({ filename, dryRun: true }))).message).toContain("no such file")
       expect(existsSync(filename)).toBe(false)
       expect(yield* failureOf(SqliteTasks.layer({ filename, migrate: false }))).toBe(noTables)
-      expect(yield* SqliteTasks.migrate({ filename, dryRun: true })).toEqual({ from: 0, to: 8 })
-      expect(yield* SqliteTasks.migrate({ filename })).toEqual({ from: 0, to: 8 })
-      expect(yield* SqliteTasks.migrate({ filename })).toEqual({ from: 8, to: 8 })
+      expect(yield* SqliteTasks.migrate({ filename, dryRun: true })).toEqual({ from: 0, to: 11 })
+      expect(yield* SqliteTasks.migrate({ filename })).toEqual({ from: 0, to: 11 })
+      expect(yield* SqliteTasks.migrate({ filename })).toEqual({ from: 11, to: 11 })
       yield* Layer.build(SqliteTasks.layer({ filename, migrate: false }))
       expect((yield* Effect.flip(SqliteTasks.migrate({ filename }))).reason._tag).toBe("FileLocked")
     }))
@@ -66,8 +66,8 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
       expect(yield* failureOf(PostgresTasks.layer(options))).toContain("permission denied")
       expect(yield* failureOf(PostgresTasks.layer({ ...options, migrate: false }))).toBe(noTables)
 
-      expect(yield* PostgresTasks.migrate({ url, dryRun: true })).toEqual({ from: 0, to: 8 })
-      expect(yield* PostgresTasks.migrate({ url })).toEqual({ from: 0, to: 8 })
+      expect(yield* PostgresTasks.migrate({ url, dryRun: true })).toEqual({ from: 0, to: 11 })
+      expect(yield* PostgresTasks.migrate({ url })).toEqual({ from: 0, to: 11 })
       // As the guide says.
       yield* admin.unsafe(`GRANT USAGE ON SCHEMA public TO ${role}`)
       const tables = yield* admin.unsafe<{ name: string }>(

@@ -64,12 +64,29 @@ const attributeOf = (attributes: ReadonlyArray<any>, key: string): unknown =>
 
 const serviceOf = ({ attributes }: any) => attributeOf(attributes, "service.name")
 
-/** Repeats a look until it finds something. */
-const eventually = <A>(look: () => A | undefined) =>
-  Effect.timeout(
-    Effect.repeat(Effect.delay(Effect.sync(look), 50), { until: (found) => found !== undefined }),
-    "60 seconds"
+/** Repeats a look until it finds something. An exporter sends nothing for a minute after a request of it has failed. */
+const eventually = <A, E = never, R = never>(
+  name: string,
+  look: () => A | undefined,
+  before: Effect.Effect<unknown, E, R>
+) =>
+  Effect.timeoutOrElse(
+    Effect.repeat(Effect.andThen(before, Effect.sync(look)), { until: (found) => found !== undefined }),
+    { duration: "3 minutes", orElse: () => Effect.die(new Error(`nothing was received: ${name}`)) }
   )
+
+const pause = Effect.sleep(50)
+
+/** The spans of a call and of its task, if all of them were received. */
+const findTrace = (spans: ReadonlyArray<any>) =>
+  spans.flatMap((run) => {
+    if (run.name !== "task brew") return []
+    const called = spans.find(({ name, spanId }) => name === "tools/call brew" && spanId === run.links[0]?.spanId)
+    const [boil, stove] = ["boil", "stove"].map((each) =>
+      spans.find(({ name, traceId }) => name === each && traceId === run.traceId)
+    )
+    return called && boil && stove ? [{ boil, called, run, stove }] : []
+  })[0]
 
 describePostgres("tasks of a front end and its workers", (postgres) => {
   it.live(
@@ -109,25 +126,31 @@ describePostgres("tasks of a front end and its workers", (postgres) => {
             Effect.withParentSpan(Tracer.externalSpan({ traceId, spanId: "b7ad6b7169203331", sampled: true }))
           )
 
-        yield* call("brew")
-        const run = (yield* eventually(() => spans.find(({ name }) => name === "task brew")))!
-        const called = (yield* eventually(() => spans.find(({ name }) => name === "tools/call brew")))!
+        const received = yield* eventually(
+          "spans",
+          () => findTrace(spans),
+          Effect.andThen(call("brew"), Effect.sleep("1 second"))
+        )
+        const { boil, called, run, stove } = received!
         expect(called).toMatchObject({ service: "front", traceId })
         expect(run).toMatchObject({ service: "cook", kind: 5, links: [{ traceId, spanId: called.spanId }] })
         expect(run.traceId).not.toBe(traceId)
         expect(attributeOf(run.attributes, "mcp.server.task.run.end")).toBe("completed")
-        const boil = (yield* eventually(() => spans.find(({ name }) => name === "boil")))!
         expect(boil).toMatchObject({ traceId: run.traceId, parentSpanId: run.spanId })
-        const stove = (yield* eventually(() => spans.find(({ name }) => name === "stove")))!
         expect(stove).toMatchObject({ traceId: run.traceId, parentSpanId: boil.spanId })
 
         const stirring = yield* Effect.forkScoped(call("stir"))
         const metricOf = (service: string, name: string) =>
-          eventually(() => metrics.get(`${service} mcp.server.task.${name}`))
+          eventually(`${service} ${name}`, () => metrics.get(`${service} mcp.server.task.${name}`), pause)
         // A counter exists with 0 before its first event.
         const countedOf = (service: string, name: string) =>
-          eventually(() =>
-            metrics.get(`${service} mcp.server.task.${name}`)?.sum.dataPoints.find((point: any) => point.asDouble > 0)
+          eventually(
+            `${service} ${name} above 0`,
+            () =>
+              metrics.get(`${service} mcp.server.task.${name}`)?.sum.dataPoints.find((point: any) =>
+                point.asDouble > 0
+              ),
+            pause
           )
         const takenOver = yield* countedOf("neighbor", "takeovers")
         expect(attributeOf(takenOver.attributes, "gen_ai.tool.name")).toBe("stir")
@@ -139,6 +162,6 @@ describePostgres("tasks of a front end and its workers", (postgres) => {
         yield* Fiber.join(stirring)
         expect((yield* metricOf("neighbor", "queue.size")).gauge.dataPoints).not.toEqual([])
       }).pipe(Effect.scoped),
-    240_000
+    900_000
   )
 })

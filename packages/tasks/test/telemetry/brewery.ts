@@ -7,12 +7,12 @@ import * as Layer from "effect/Layer"
 import * as Otlp from "effect/observability/Otlp"
 import { existsSync } from "node:fs"
 
-/** Blocks the event loop until the file exists, from four seconds to a minute. Does nothing if it exists already. */
+/** Blocks the event loop until the file exists, from four seconds to three minutes. Does nothing if it exists already. */
 const blockUntil = (file: string): void => {
   if (existsSync(file)) return
   const start = performance.now()
   const elapsed = () => performance.now() - start
-  while (elapsed() < 4000 || (elapsed() < 60_000 && !existsSync(file)));
+  while (elapsed() < 4000 || (elapsed() < 180_000 && !existsSync(file)));
 }
 
 /** `stir` blocks its process until the file exists. */
