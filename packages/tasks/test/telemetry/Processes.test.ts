@@ -9,10 +9,9 @@ import * as PostgresTasks from "@skein/tasks/PostgresTasks"
 import * as Tasks from "@skein/tasks/Tasks"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Tracer from "effect/Tracer"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
@@ -95,11 +94,11 @@ describePostgres("tasks of a front end and its workers", (postgres) => {
       Effect.gen(function*() {
         const database = yield* Effect.promise(() => postgres().createDatabase())
         const { metrics, spans, url } = yield* startCollector
-        const stirred = join(yield* temporaryFolder, "stirred")
+        const folder = yield* temporaryFolder
         const startWorker = (name: string, pool: string) =>
           Effect.acquireRelease(
             Effect.promise(async () => {
-              const child = new Child("../telemetry/worker.ts", [database, url, name, pool, stirred])
+              const child = new Child("../telemetry/worker.ts", [database, url, name, pool, folder])
               expect(await child.message(), `${child.err}`).toBeDefined()
               return child
             }),
@@ -110,7 +109,7 @@ describePostgres("tasks of a front end and its workers", (postgres) => {
         const server = McpServer.layer(
           { name: "front", version: "1.0.0" },
           Telemetry.layer(),
-          tools(stirred),
+          tools(folder),
           Tasks.layer()
         )
         const front = yield* Layer.build(
@@ -139,27 +138,17 @@ describePostgres("tasks of a front end and its workers", (postgres) => {
         expect(boil).toMatchObject({ traceId: run.traceId, parentSpanId: run.spanId })
         expect(stove).toMatchObject({ traceId: run.traceId, parentSpanId: boil.spanId })
 
-        const stirring = yield* Effect.forkScoped(call("stir"))
         const metricOf = (service: string, name: string) =>
           eventually(`${service} ${name}`, () => metrics.get(`${service} mcp.server.task.${name}`), pause)
         // A counter exists with 0 before its first event.
-        const countedOf = (service: string, name: string) =>
-          eventually(
-            `${service} ${name} above 0`,
-            () =>
-              metrics.get(`${service} mcp.server.task.${name}`)?.sum.dataPoints.find((point: any) =>
-                point.asDouble > 0
-              ),
-            pause
-          )
-        const takenOver = yield* countedOf("neighbor", "takeovers")
+        const countOf = (service: string, name: string) =>
+          metrics.get(`${service} mcp.server.task.${name}`)?.sum.dataPoints.find((point: any) => point.asDouble > 0)
+        const takenOver = yield* eventually("takeovers", () => countOf("neighbor", "takeovers"), call("stir"))
         expect(attributeOf(takenOver.attributes, "gen_ai.tool.name")).toBe("stir")
-        writeFileSync(stirred, "")
         const stall = yield* metricOf("cook", "worker.stall.duration")
         expect(stall.unit).toBe("s")
         expect(stall.histogram.dataPoints[0].sum).toBeGreaterThan(1)
-        yield* countedOf("cook", "worker.lost_leases")
-        yield* Fiber.join(stirring)
+        yield* eventually("lost leases", () => countOf("cook", "worker.lost_leases"), pause)
         expect((yield* metricOf("neighbor", "queue.size")).gauge.dataPoints).not.toEqual([])
       }).pipe(Effect.scoped),
     900_000

@@ -5,21 +5,25 @@ import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
 import * as Otlp from "effect/observability/Otlp"
-import { existsSync } from "node:fs"
+import { existsSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 
-/** Blocks the event loop until the file exists, from four seconds to three minutes. Does nothing if it exists already. */
-const blockUntil = (file: string): void => {
+/** Blocks the event loop for eight times the lease, once for each file. */
+const blockOnce = (file: string): void => {
   if (existsSync(file)) return
-  const start = performance.now()
-  const elapsed = () => performance.now() - start
-  while (elapsed() < 4000 || (elapsed() < 180_000 && !existsSync(file)));
+  writeFileSync(file, "")
+  const end = performance.now() + 8000
+  while (performance.now() < end);
 }
 
-/** `stir` blocks its process until the file exists. */
-export const tools = (file: string) =>
+/** `stir` blocks its process when it runs for the first time. `folder` has a file for each task that has. */
+export const tools = (folder: string) =>
   Layer.mergeAll(
     Task.layer(Task.make("brew"), () => Step.run("boil", {}, () => Effect.withSpan(Effect.void, "stove"))),
-    Task.layer(Task.make("stir"), () => Step.run("stir", {}, () => Effect.sync(() => blockUntil(file))))
+    Task.layer(Task.make("stir"), () =>
+      Effect.flatMap(Task.id, (id) =>
+        // The other worker sees that this one lives, before it is blocked.
+        Step.run("stir", {}, () => Effect.andThen(Effect.sleep(50), Effect.sync(() => blockOnce(join(folder, id)))))))
   )
 
 /** Sends everything to a collector, at once. */

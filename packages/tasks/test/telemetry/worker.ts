@@ -9,9 +9,9 @@ import * as Layer from "effect/Layer"
 import { defaults, TaskBounds } from "../../src/internal/base/bounds.ts"
 import { otlp, tools } from "./brewery.ts"
 
-const [url = "", collector = "", name = "", pool = "", file = ""] = process.argv.slice(2)
+const [url = "", collector = "", name = "", pool = "", folder = ""] = process.argv.slice(2)
 
-const worker = McpServer.layer({ name: "brewery", version: "1.0.0" }, tools(file), Tasks.layer()).pipe(
+const worker = McpServer.layer({ name: "brewery", version: "1.0.0" }, tools(folder), Tasks.layer()).pipe(
   Layer.provide(PostgresTasks.layer({ url, pools: [pool], leaseTimeout: "1 second" })),
   Layer.provide(TaskTelemetry.layer()),
   Layer.provide(otlp(collector, name)),
