@@ -181,15 +181,15 @@ describe("Task.submit", () => {
       expect(runs).toEqual([1, 3, 2, 4, 5])
     }))
 
-  it.effect("fails for what is no time, and stores nothing", () =>
+  it.effect("fails for a value that is not a time, and stores nothing", () =>
     Effect.gen(function*() {
       const { context } = yield* serve(working({}).definition)
       const engine = Context.pick(TaskEngine)(context)
       for (
         const [options, message] of [
-          [{ delay: Infinity }, "delay is no time: Infinity"],
-          [{ delay: "soon" as "1 hour" }, "delay is no time: soon"],
-          [{ startAt: "tomorrow" }, "startAt is no time: tomorrow"]
+          [{ delay: Infinity }, "delay is not a time: Infinity"],
+          [{ delay: "soon" as "1 hour" }, "delay is not a time: soon"],
+          [{ startAt: "tomorrow" }, "startAt is not a time: tomorrow"]
         ] as const
       ) {
         expect((yield* Effect.flip(Effect.provideContext(submit(1, options), engine))).reason).toMatchObject({

@@ -134,7 +134,7 @@ export interface TaskOptions<Input extends AnySchema = {}, Output extends AnySch
   } | undefined
   /**
    * How often a task that has failed begins again, from its beginning, after it has compensated: not after a person has declined.
-   * Its log is empty again, and its status message tells of the failure. Default: none.
+   * It begins with an empty log, and its status message has the failure. Default: none.
    *
    * @example
    * retry: { times: 3, initialDelay: "1 minute" }

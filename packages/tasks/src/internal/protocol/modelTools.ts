@@ -17,7 +17,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { isFinal, type Question, type State } from "../../TaskState.ts"
-import { type ModelTools, type TaskService, withMcpErrors } from "./taskService.ts"
+import { type ModelTools, taskNotFound, type TaskService, withMcpErrors } from "./taskService.ts"
 import { taskPage } from "./taskPage.ts"
 import { describeTask, isForm, questionData, taskData } from "./taskDescription.ts"
 import * as wire from "./wire.ts"
@@ -270,12 +270,13 @@ const findAnswerable = (
   caller: Caller
 ): Effect.Effect<State, McpError.McpError> =>
   Effect.flatMap(withMcpErrors(tasks.engine.get(taskId)), (state) => {
-    if (state === undefined || tasks.canSee(caller, state)) return tasks.find(taskId, caller)
+    if (state === undefined) return taskNotFound
+    if (tasks.canSee(caller, state)) return Effect.succeed(tasks.viewOf(state, caller))
     const questions = state.questions.filter((question) =>
       question.to !== undefined && tasks.mayAnswer(caller, question)
     )
     return questions.length === 0
-      ? tasks.find(taskId, caller)
+      ? taskNotFound
       : Effect.succeed({ ...state, statusMessage: undefined, progress: undefined, outcome: undefined, questions })
   })
 

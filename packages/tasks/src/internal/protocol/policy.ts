@@ -7,9 +7,9 @@ import type { ToolEntry } from "@skein/server/Catalog"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Result from "effect/Result"
-import { InvalidOption, TaskError } from "../../TaskError.ts"
 import { toLimitMillis } from "../base/bounds.ts"
 import { type ResolvedRetry, resolveRetry, type Retry } from "../base/retry.ts"
+import { invalidOption } from "../store/database.ts"
 import type { CountLimits, Labels, NewTask, Outcome, Owner, Pace, PaceLimits, State } from "../../TaskState.ts"
 
 /**
@@ -145,9 +145,9 @@ export interface ToolPolicyOptions extends TaskPolicyOptions {
   readonly debounce?: DebounceOptions | undefined
   /**
    * How often a task that has failed begins again, from its beginning: after a result with `isError`, a JSON-RPC error or a
-   * defect, and not after a person has declined. It has compensated before, its log is empty again, its steps have new keys, and
-   * its status message tells of the failure. Its output stays. Of tasks with steps (`Task.layer`); the pauses are those
-   * of a step. Default: none. `skein tasks list --failed` lists the tasks that have used up their attempts.
+   * defect, and not after a person has declined. It compensates, and then begins with an empty log and new keys of its steps; its
+   * status message has the failure, and its output stays. It applies to tasks with steps (`Task.layer`); the pauses are those of a
+   * step. Default: none. `skein tasks list --failed` lists the tasks that have used up their attempts.
    *
    * @example
    * const sync = Task.make("sync", { retry: { times: 3, initialDelay: "1 minute" } })
@@ -313,14 +313,14 @@ export type Computed = Pick<NewTask, "priority" | "queueKey" | "labels" | "singl
 const millisOf = (tool: string | undefined, option: string, input: Duration.Input): number =>
   Result.getOrThrowWith(
     toLimitMillis(input),
-    (problem) => new TaskError({ reason: new InvalidOption({ message: `${option} of ${tool} ${problem}` }) })
+    (problem) => invalidOption(`${option} of ${tool} ${problem}`)
   )
 
 /** The retries of a task. It throws for a value out of bounds, so that the server does not start. */
 const retryOf = (tool: string | undefined, retry: Retry<Outcome>): ResolvedRetry<Outcome> => {
   const resolved = resolveRetry(retry)
   if (typeof resolved !== "string") return resolved
-  throw new TaskError({ reason: new InvalidOption({ message: `retry of ${tool}: ${resolved}` }) })
+  throw invalidOption(`retry of ${tool}: ${resolved}`)
 }
 
 const computedOf = (

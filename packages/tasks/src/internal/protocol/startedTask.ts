@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { TaskEngine } from "../../TaskEngine.ts"
-import { InvalidOption, NotStarted as NotStartedReason, TaskError } from "../../TaskError.ts"
+import { NotStarted as NotStartedReason, TaskError } from "../../TaskError.ts"
 import { isFinal, type NewTask, type Owner, type State } from "../../TaskState.ts"
 import { endOf, type TaskEnd } from "../base/taskEnd.ts"
 import { failureMessage } from "../base/text.ts"
@@ -23,6 +23,7 @@ import { type Definition, encodeArguments, valueOf } from "../engine/definitionC
 import { type ApplicationTask, newTaskOf } from "./applicationTask.ts"
 import { NotStarted, prepare } from "./beforeTask.ts"
 import { Durable, policyOf, resolveSettings, type TaskPolicy } from "./policy.ts"
+import { invalidOption } from "../store/database.ts"
 import { findServiceOn, type TaskService } from "./taskService.ts"
 
 /** How code starts a task. */
@@ -63,7 +64,7 @@ export const beginOf = (
   { delay, startAt }: Pick<SubmitOptions, "delay" | "startAt">
 ): Effect.Effect<Pick<NewTask, "delayMs" | "startAt">, TaskError> => {
   const invalid = (name: string, value: unknown) =>
-    Effect.fail(new TaskError({ reason: new InvalidOption({ message: `${name} is no time: ${String(value)}` }) }))
+    Effect.fail(invalidOption(`${name} is not a time: ${String(value)}`))
   if (startAt !== undefined) {
     const time = DateTime.make(startAt)
     return time._tag === "None"

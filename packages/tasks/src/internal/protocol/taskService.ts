@@ -110,7 +110,9 @@ export const hasTasks = (catalog: Catalog["Service"]): boolean =>
   Extension.list(catalog).some((each) => each.call !== undefined && serviceOf(each) !== undefined)
 
 /** One error for ids that never existed, for expired tasks and for tasks of others. */
-const taskNotFound = Effect.fail(McpError.invalidParams("Task not found: the id is unknown, or the task has expired"))
+export const taskNotFound = Effect.fail(
+  McpError.invalidParams("Task not found: the id is unknown, or the task has expired")
+)
 
 /**
  * The client receives a limit as an error, and so it does for a value of its own that is nested too deeply to be stored.

@@ -66,12 +66,18 @@ export const isUnreachable = ({ reason }: TaskError): boolean =>
 export const conflict = { _tag: "Conflict" } as const
 export type Conflict = typeof conflict
 
-/** Whether a statement of PostgreSQL has divided by zero. */
-export const isDivisionByZero = ({ reason }: TaskError): boolean => {
+/** The error of the driver behind a failure. */
+const driverErrorOf = ({ reason }: TaskError): { readonly code?: unknown; readonly message?: unknown } | undefined => {
   const { cause } = reason as { readonly cause?: unknown }
-  const error = isSqlError(cause) ? cause.reason.cause : undefined
-  return (error as { readonly code?: unknown } | undefined)?.code === "22012"
+  return isSqlError(cause) ? cause.reason.cause as object | undefined : undefined
 }
+
+/** Whether a statement of PostgreSQL has divided by zero. */
+export const isDivisionByZero = (error: TaskError): boolean => driverErrorOf(error)?.code === "22012"
+
+/** Whether a row was refused because of the unique index of a column. Its name is in the message of either database. */
+export const isTaken = (error: TaskError, column: string): boolean =>
+  String(driverErrorOf(error)?.message).includes(column)
 
 /** A database, for statements in the SQL that both dialects have. */
 export class Database {

@@ -24,7 +24,9 @@ export const newId = (): string => RandomId.make(32)
 /** Whether a text can be the id of a task. */
 export const isTaskId = (id: string): boolean => /^[\w-]{32}$/.test(id)
 
-const tooLong = (name: string) => permanentError(`the ${name} of a task exceeds ${maxNameChars} characters`)
+/** The failure for a name of a task that is too long for an index. */
+export const tooLong = (name: string): TaskError =>
+  permanentError(`the ${name} of a task exceeds ${maxNameChars} characters`)
 
 /** The key of a debounced task, among those of its tool. */
 export const debounceKeyOf = ({ debounce, owner }: NewTask): string | null =>

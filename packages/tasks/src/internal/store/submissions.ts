@@ -4,24 +4,13 @@
  */
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import * as Effect from "effect/Effect"
-import { isSqlError } from "effect/sql/SqlError"
 import { NotStarted, TaskError } from "../../TaskError.ts"
 import type { Debounce, NewTask, State } from "../../TaskState.ts"
-import { type Database, maxNameChars, numberOf, type Row, textOf } from "./database.ts"
-import { beginOf, debounceKeyOf, expiryOf, type Lifecycle } from "./lifecycle.ts"
+import { type Database, isTaken, maxNameChars, numberOf, type Row, textOf } from "./database.ts"
+import { beginOf, debounceKeyOf, expiryOf, type Lifecycle, tooLong } from "./lifecycle.ts"
 import { associatedData, live, ownerToRow, queued, type StoreContext } from "./rows.ts"
 import type { Store } from "./store.ts"
-import { escape, fromJson, permanentError, toJson } from "./storedText.ts"
-
-const tooLong = (name: string) =>
-  Effect.fail(permanentError(`the ${name} of a task exceeds ${maxNameChars} characters`))
-
-/** Whether a row was refused because of the unique index of a column. */
-const isTaken = ({ reason }: TaskError, column: string): boolean => {
-  const { cause } = reason as { readonly cause?: unknown }
-  const error = isSqlError(cause) ? cause.reason.cause : undefined
-  return error instanceof Error && error.message.includes(column)
-}
+import { escape, fromJson, toJson } from "./storedText.ts"
 
 const notStarted = ({ singleton, tool }: NewTask): TaskError => {
   const of = singleton?.key === ""
@@ -56,7 +45,7 @@ export const make = (
     const { singleton } = task
     if (singleton === undefined) return insert
     const key = escape(singleton.key)
-    if (key.length > maxNameChars) return tooLong("singleton key")
+    if (key.length > maxNameChars) return Effect.fail(tooLong("singleton key"))
     const named = [escape(task.tool), key] as const
     /** The task in place of a new one; `undefined`: nothing is in its way now. */
     const resolve = Effect.fnUntraced(function*() {
@@ -90,7 +79,7 @@ export const make = (
     const created = Effect.map(insertSingleton(task, insertNew(task, worker, then)), (state) => state!)
     if (task.key === undefined) return created
     const key = escape(task.key)
-    if (key.length > maxNameChars) return tooLong("key")
+    if (key.length > maxNameChars) return Effect.fail(tooLong("key"))
     const named = [ownerToRow(task.owner), escape(task.tool), key] as const
     const found = Effect.flatMap(
       findKey({ ...task, key: task.key }),
@@ -113,7 +102,7 @@ export const make = (
   const insert: Store["insert"] = (task, worker, then) => {
     const { debounce } = task
     if (debounce === undefined) return insertKeyed(task, worker, then)
-    if ((debounceKeyOf(task) ?? "").length > maxNameChars) return tooLong("debounce key")
+    if ((debounceKeyOf(task) ?? "").length > maxNameChars) return Effect.fail(tooLong("debounce key"))
     const changed = Effect.flatMap(
       changeDebounced(task, debounce),
       (id) => id === undefined ? Effect.undefined : get(id)
@@ -136,7 +125,7 @@ export const make = (
   const selectLive = database.prepare(`SELECT 1 FROM skein_tasks WHERE id = ? AND ${live}`)
 
   const insertChild: Store["insertChild"] = (link, task, worker, then) => {
-    if (escape(link.name).length > maxNameChars) return tooLong("name")
+    if (escape(link.name).length > maxNameChars) return Effect.fail(tooLong("name"))
     // A child has its place in its parent: another submission neither finds nor changes it.
     const { singleton } = task
     const child: NewTask = {
