@@ -21,7 +21,7 @@ const long = [
   "packages/{apps/test/{Chromium,ReadyPages,UiPage},code-mode/test/{Bundle,Hostile},console/test/{Page,workers/Workers},openapi/test/Published}.test.ts",
   "packages/tasks/test/{PgBouncer,children/TenThousand,workers/Workers,crash/{FailedTask,Poison,Sqlite},hostile/{Limits,Memory,Names},random/RandomHandlers}.test.ts",
   "packages/tasks/test/{protocol/{Shutdown,ShutdownQuestions},schedules/Schedules,store/{MigrateApart,Output},telemetry/Processes,testing/Replay}.test.ts",
-  "packages/tasks/test/engine/{Admin,Clocks,CodeChanges,CutOffSteps,EncryptedRaces,Exports,Outages,PacesPostgres,Postgres}.test.ts",
+  "packages/tasks/test/engine/{Admin,Clocks,CodeChanges,CutOffSteps,EncryptedRaces,Exports,Outages,PacesPostgres,Postgres,Sections}.test.ts",
   "packages/tasks/test/engine/{SqlTasksPostgres,Replays,RunningSteps,Takeover,UnreachedSteps}.test.ts",
   "packages/skein/test/{server/postgresState,tasks/postgresTasks}.test.ts",
   "packages/fleet/test/{Postgres*,Redis*,postgres/*}.test.ts",

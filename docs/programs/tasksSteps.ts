@@ -76,6 +76,21 @@ const today = Effect.map(Clock.currentTimeMillis, (now) => new Date(now).toISOSt
 const day = Step.run("day", { success: Schema.String }, () => today)
 // #endregion
 
+const importFile = (file: string) => Effect.succeed(file.length)
+
+// #region query
+const importing = Task.layer(
+  Task.make("import", { input: { files: Schema.Array(Schema.String) } }),
+  ({ files }) =>
+    Effect.gen(function*() {
+      const rows: Record<string, number> = {}
+      yield* Task.query("progress", () => ({ rows, left: files.length - Object.keys(rows).length }))
+      for (const file of files) rows[file] = yield* Step.run(file, { success: Schema.Int }, () => importFile(file))
+      return `${files.length} files`
+    })
+)
+// #endregion
+
 const cakes = (count: number) =>
   Effect.forEach(
     Array.from({ length: count }, (_, index) => index + 1),
@@ -94,5 +109,6 @@ export const Stepping = McpServer.layer(
       yield* Progress.report({ progress: 1 })
       return `${count} cakes, ${yield* day}`
     })),
+  importing,
   Tasks.layer()
 ).pipe(Layer.provide(Orders))

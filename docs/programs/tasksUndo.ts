@@ -49,4 +49,43 @@ const pay = Task.layer(Task.make("pay"), () =>
   }))
 // #endregion
 
-export const Catering = McpServer.layer({ name: "catering", version: "1.0.0" }, cater, pay, Tasks.layer())
+const move = (from: string, to: string) => Effect.sync(() => void log.push(`moved from ${from} to ${to}`))
+
+// #region section
+const relocate = Task.layer(Task.make("relocate"), () =>
+  Effect.gen(function*() {
+    yield* hired("van")
+    yield* Task.nonCancellable(
+      "move",
+      Effect.gen(function*() {
+        yield* Step.run("out of the house", {}, () => move("the house", "the van"))
+        yield* Step.sleep("drive", "2 hours")
+        yield* Step.run("into the house", {}, () => move("the van", "the new house"))
+      })
+    )
+    return "Moved"
+  }))
+// #endregion
+
+// #region branch
+const party = Task.layer(
+  Task.make("party", { input: { drivers: Schema.Int } }),
+  ({ drivers }) =>
+    Effect.gen(function*() {
+      const tent = yield* Task.branch("tent", hired("tent"))
+      yield* hired("van")
+      if (drivers > 0) return `With the tent ${yield* tent.join}`
+      yield* tent.cancel
+      return "In the garden"
+    }).pipe(Effect.catchTag("TaskError", ({ message }) => Effect.fail({ message })))
+)
+// #endregion
+
+export const Catering = McpServer.layer(
+  { name: "catering", version: "1.0.0" },
+  cater,
+  pay,
+  relocate,
+  party,
+  Tasks.layer()
+)

@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Client from "@skein/client/Client"
 import type { RemoteTask, Started } from "@skein/client/RemoteTask"
 import * as SqliteTasks from "@skein/tasks/SqliteTasks"
+import { TaskEngine } from "@skein/tasks/TaskEngine"
 import * as Context from "effect/Context"
 import * as TaskTest from "@skein/tasks/TaskTest"
 import * as Effect from "effect/Effect"
@@ -168,6 +169,48 @@ describe("programs/tasksUndo.ts", () => {
         [/^released the tent/, /^released the van/].map((line) => expect.stringMatching(line))
       )
       expect(Undo.log[0]).toMatch(/: cancelled$/)
+    }))
+})
+
+describe("programs/tasksSteps.ts, query", () => {
+  it.live("answers from the variables of the body", () =>
+    Effect.gen(function*() {
+      const { context, transport } = yield* run(Stepping, inMemory)
+      const client = yield* clientOf(transport())
+      const task = isTask(yield* client.startTask("import", { files: ["a.csv", "bb.csv"] }))
+      yield* task.result
+      const { query } = Context.get(context, TaskEngine)
+      expect(yield* query(task.id, "progress")).toEqual({ rows: { "a.csv": 5, "bb.csv": 6 }, left: 0 })
+    }))
+})
+
+describe("programs/tasksUndo.ts, sections and branches", () => {
+  it.effect("ends a section of a cancelled task, and gives a branch back", () =>
+    Effect.gen(function*() {
+      Undo.log.length = 0
+      const { transport } = yield* run(Undo.Catering, inMemory)
+      const client = yield* clientOf(transport())
+      const task = isTask(yield* client.startTask("relocate", {}))
+      yield* settled
+      expect(Undo.log.splice(0)).toEqual(["hired a van", "moved from the house to the van"])
+      yield* task.cancel
+      yield* pass(3)
+      expect(Undo.log.splice(0)).toEqual([
+        "moved from the van to the new house",
+        expect.stringMatching(/^released the van .*: cancelled$/)
+      ])
+      const call = (drivers: number) =>
+        Effect.flatMap(
+          Effect.forkChild(client.callTool("party", { drivers })),
+          (call) => Effect.map(until(call), textOf)
+        )
+      expect(yield* call(0)).toBe("In the garden")
+      expect(Undo.log.splice(0)).toEqual([
+        "hired a tent",
+        "hired a van",
+        expect.stringMatching(/^released the tent .*: cancelled$/)
+      ])
+      expect(yield* call(1)).toMatch(/^With the tent tent/)
     }))
 })
 

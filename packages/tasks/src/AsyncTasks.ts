@@ -323,6 +323,17 @@ export class AsyncTasks {
     return this.#run(Effect.flatMap(TaskEngine, (engine) => engine.sendAll(name, topic, value, options)))
   }
 
+  /**
+   * Asks the handler of a task, which answers with a function of its own (`query`), and resolves with the JSON of the answer: see
+   * `TaskEngine.query`. Rejects with a `TaskError`: `UnknownTask`, `UnknownTool`, `QueryError` or `InvalidOption`.
+   *
+   * @example
+   * const { done } = await tasks.query(id, "progress") as { done: number }
+   */
+  query(id: string, name: string, args?: JsonObject): Promise<unknown> {
+    return this.#run(Effect.flatMap(TaskEngine, (engine) => engine.query(id, name, args)))
+  }
+
   /** Lets a task that has ended expire in ten seconds. Does nothing for another task. */
   expireSoon(id: string): Promise<void> {
     return this.#run(Effect.flatMap(TaskEngine, (engine) => engine.expireSoon(id)))

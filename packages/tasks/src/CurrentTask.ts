@@ -86,6 +86,17 @@ export interface ChildGroup {
 /** Why a task runs its compensations. */
 export type UndoReason = "failed" | "cancelled"
 
+/** Undoes what a handler has done. */
+export type Compensation = (reason: UndoReason) => Effect.Effect<unknown, unknown>
+
+/** A branch of a task: what it does, for the caller to run, and its cancellation. */
+export interface TaskBranch<A, E, R> {
+  /** Fails with `Cancelled` when the branch is cancelled. */
+  readonly body: Effect.Effect<A, E | TaskError, R>
+  /** Interrupts the branch and runs its compensations, once. */
+  readonly cancel: Effect.Effect<void>
+}
+
 /** The task of a durable handler (`Task.layer`). `Step` documents its methods. */
 export class CurrentTask extends Context.Service<CurrentTask, {
   /** The task id. Keep it secret: it may be enough to read the task. */
@@ -116,6 +127,12 @@ export class CurrentTask extends Context.Service<CurrentTask, {
   /** `Task.patched`. */
   readonly patched: (name: string) => Effect.Effect<boolean>
   readonly continueWith: (args: JsonObject) => Effect.Effect<never>
+  /** Runs an effect that a cancellation of the task waits for. `Task.nonCancellable` documents it. */
+  readonly nonCancellable: <A, E, R>(name: string, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** Makes a branch that can be cancelled alone: `Task.branch`. */
+  readonly branch: <A, E, R>(name: string, effect: Effect.Effect<A, E, R>) => Effect.Effect<TaskBranch<A, E, R>>
+  /** Lets a function answer the queries with a name: `Task.query`. */
+  readonly query: (name: string, answer: (args: JsonObject) => unknown) => Effect.Effect<void>
   /** Starts the child that `make` makes, once, and returns its id. `Task.start` documents it. */
   readonly start: (
     name: string,

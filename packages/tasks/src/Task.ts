@@ -34,6 +34,7 @@ import type { HandlerContext } from "@skein/server/HandlerContext"
 import * as Tool from "@skein/server/Tool"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -580,6 +581,94 @@ export const emit = (value: unknown): Effect.Effect<void, TaskError, CurrentTask
  */
 export const patched = (name: string): Effect.Effect<boolean, never, CurrentTask> =>
   Effect.flatMap(CurrentTask, (task) => task.patched(name))
+
+/**
+ * Runs an effect that a cancellation of the task waits for, such as the two steps of a transfer. The task is cancelled at once
+ * for its client, and everything else stops. The section goes on to its end, also if its process ends meanwhile, before the
+ * compensations run, those of its own steps included.
+ *
+ * - The name is unique in the task, and the same in each run: the log has the beginning of the section.
+ * - It may have steps and sleeps. To wait for a question, an event or children is a defect in it, and so is
+ *   `Task.continueWith`: it must come to its end without others. At the end of `undoTimeout` an expired task is deleted nevertheless.
+ * - It does not protect from an interruption by your own code, such as a lost race, nor from `maxAttempts`.
+ * - A section in a section belongs to the outer one. It is a defect in a step. A compensation needs none, since nothing cancels it.
+ *
+ * @example
+ * const transferred = Task.nonCancellable("transfer", Effect.andThen(
+ *   Step.run("debit", {}, (key) => debit(from, amount, key)),
+ *   Step.run("credit", {}, (key) => credit(to, amount, key))
+ * ))
+ */
+export const nonCancellable = <A, E, R>(
+  name: string,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R | CurrentTask> => Effect.flatMap(CurrentTask, (task) => task.nonCancellable(name, effect))
+
+/** A branch of a task. */
+export interface Branch<A, E> {
+  /** Waits for its end. Fails with `TaskError`, `Cancelled`, when it is cancelled. */
+  readonly join: Effect.Effect<A, E | TaskError>
+  /**
+   * Cancels the branch, and waits for that: its steps are interrupted, and the compensations that it has added run, the last
+   * one first. The task goes on. If the branch has ended, its compensations run as well. Further calls have no effect.
+   */
+  readonly cancel: Effect.Effect<void>
+}
+
+/**
+ * Starts a branch beside the rest of the body, which can be cancelled alone: a hotel that is given back because there is no
+ * flight. The name is unique in the task. Without `cancel` it is a part of the task like any other: the end of the body
+ * interrupts it, and its compensations run with those of the task.
+ *
+ * The cancellation is a section (`nonCancellable`): a task that is cancelled meanwhile ends it first. It is a defect in a
+ * step and in a compensation.
+ *
+ * @example
+ * const booked = Effect.gen(function*() {
+ *   const hotel = yield* Task.branch("hotel", Step.compensate(bookHotel, giveHotelBack))
+ *   const flight = yield* Effect.option(bookFlight)
+ *   if (Option.isNone(flight)) return yield* Effect.as(hotel.cancel, "No flight")
+ *   return yield* hotel.join
+ * })
+ */
+export const branch = <A, E, R>(
+  name: string,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<Branch<A, E>, never, R | CurrentTask> =>
+  Effect.flatMap(
+    CurrentTask,
+    (task) =>
+      Effect.flatMap(task.branch(name, effect), ({ body, cancel }) =>
+        Effect.map(
+          Effect.forkChild(body, { startImmediately: true }),
+          (fiber) => ({ join: Fiber.join(fiber), cancel })
+        ))
+  )
+
+/**
+ * Lets a function answer the queries with this name, from the state of the body: variables that it reads when it is asked
+ * (`TaskEngine.query`). It must change nothing, and answers with JSON, or throws. From here on it answers, until another one with
+ * the name replaces it. It is a defect in a step.
+ *
+ * Between two steps, the state in another process is that of the last record: a variable that a step sets itself, instead of
+ * with its result, is not seen.
+ *
+ * @example
+ * const importing = Task.layer(importAll, ({ files }) =>
+ *   Effect.gen(function*() {
+ *     let done = 0
+ *     yield* Task.query("progress", () => ({ done, of: files.length }))
+ *     for (const file of files) {
+ *       yield* Step.run(file, {}, () => importFile(file))
+ *       done++
+ *     }
+ *     return `${done} files`
+ *   }))
+ */
+export const query = (
+  name: string,
+  answer: (args: JsonObject) => unknown
+): Effect.Effect<void, never, CurrentTask> => Effect.flatMap(CurrentTask, (task) => task.query(name, answer))
 
 /**
  * Ends this run of the handler, and starts the handler again from its beginning with other arguments, in the same task:

@@ -100,6 +100,33 @@ export interface TaskContext<R = never> extends HandlerContext<R | CurrentTask> 
    * if (await patched("audit first")) await step("audit", () => audit(order))
    */
   readonly patched: (name: string) => Promise<boolean>
+  /**
+   * Runs a function that a cancellation of the task waits for: see `Task.nonCancellable`. Use the context that it receives: steps
+   * and sleeps of the outer one are not part of the section.
+   *
+   * @example
+   * await nonCancellable("transfer", async ({ step }) => {
+   *   await step("debit", ({ key }) => debit(from, amount, key))
+   *   await step("credit", ({ key }) => credit(to, amount, key))
+   * })
+   */
+  readonly nonCancellable: <A>(name: string, run: (context: TaskContext<R>) => A | Promise<A>) => Promise<A>
+  /**
+   * Starts a branch that can be cancelled alone, with its compensations: see `Task.branch`. Use the context that the
+   * function receives.
+   *
+   * @example
+   * const hotel = await branch("hotel", ({ step }) => step("hotel", bookHotel, { compensate: giveHotelBack }))
+   * if (await bookFlight() === undefined) await hotel.cancel()
+   */
+  readonly branch: <A>(name: string, run: (context: TaskContext<R>) => A | Promise<A>) => Promise<Branch<A>>
+  /**
+   * Lets a function answer the queries with this name, from the variables of the handler: see `Task.query`.
+   *
+   * @example
+   * await query("progress", () => ({ done, of: files.length }))
+   */
+  readonly query: (name: string, answer: (args: JsonObject) => unknown) => Promise<void>
   /** Starts the handler again with other arguments and an empty log: see `Task.continueWith`. It never resolves. */
   readonly continueWith: (args: JsonObject) => Promise<never>
   /**
@@ -135,6 +162,14 @@ export interface TaskContext<R = never> extends HandlerContext<R | CurrentTask> 
       options?: ForEachOptions & { readonly onFailure?: "fail" | undefined }
     ): Promise<ReadonlyArray<ValueOf<Output>>>
   }
+}
+
+/** A branch of a task. */
+export interface Branch<A> {
+  /** Its end. Rejects with a `TaskError`, `Cancelled`, when it is cancelled. */
+  readonly result: Promise<A>
+  /** Cancels it and runs its compensations, and waits for that. Further calls have no effect. */
+  readonly cancel: () => Promise<void>
 }
 
 /** Undoes what the handler has done. */

@@ -171,6 +171,18 @@ export class TaskEngine extends Context.Service<TaskEngine, {
     options?: { readonly key?: string | undefined }
   ) => Effect.Effect<number, TaskError>
   /**
+   * Asks the body of a task, which answers with a function of its own (`Task.query`), and changes nothing. Resolves with the JSON of
+   * the answer. The body sees its state of now if the task runs in this process. Otherwise its log is replayed here, which
+   * takes a tenth of a second, to the place that is recorded: also while it waits, and after it has ended.
+   *
+   * Fails with `UnknownTask`; with `UnknownTool` in a process without the code of the task; with `QueryError` if the body has
+   * no such query at its place, or if the query has failed; and with `InvalidOption` for arguments that are not an object.
+   *
+   * @example
+   * const loaded = engine.query(id, "progress", { region: "eu" })
+   */
+  readonly query: (id: string, name: string, args?: JsonObject) => Effect.Effect<unknown, TaskError>
+  /**
    * Lets a task that has ended expire ten seconds from now instead of at the end of its time to live. It is deleted
    * after its compensations, and counts as retained until then. Does nothing for a task that has not ended.
    */

@@ -37,7 +37,7 @@ export class NotEnded extends PrintableError.tagged("NotEnded") {}
 
 /**
  * The store has no task, limit or schedule of the tool (`TaskAdmin.pause`), or the process no handler of it
- * (`TaskAdmin.replay`).
+ * (`TaskAdmin.replay`, `TaskEngine.query`).
  */
 export class UnknownTool extends PrintableError.tagged("UnknownTool") {}
 
@@ -65,6 +65,9 @@ export class UnknownTask extends PrintableError.tagged("UnknownTask") {}
 /** The task has ended, and receives no events (`TaskEngine.send`). */
 export class AlreadyEnded extends PrintableError.tagged("AlreadyEnded") {}
 
+/** The body of the task does not answer the query at its place, or its answer has failed (`TaskEngine.query`). */
+export class QueryError extends PrintableError.tagged("QueryError") {}
+
 /**
  * The arguments of a task do not match its `input`, or there are more items than a task may start others for
  * (`Task.forEach`). No task was created.
@@ -80,7 +83,10 @@ export class Failed extends PrintableError.tagged("Failed")<{
   readonly outcome: Outcome
 }> {}
 
-/** The task that was awaited was cancelled. The message is its status message. */
+/**
+ * The task that was awaited was cancelled, and the message is its status message; or the branch of a task was cancelled
+ * (`Task.branch`).
+ */
 export class Cancelled extends PrintableError.tagged("Cancelled") {}
 
 /** The task that was awaited has exceeded its time to live, or is deleted. */
@@ -101,6 +107,7 @@ export type Reason =
   | TooMuchOutput
   | UnknownTask
   | AlreadyEnded
+  | QueryError
   | InvalidArguments
   | NotStarted
   | Failed

@@ -36,6 +36,7 @@ export interface ExportedEvent {
     | "settled"
     | "patched"
     | "unpatched"
+    | "section"
   readonly name: string
   readonly attempt: number
   /** When it happened, or when a timer ends, in milliseconds of Unix time. */

@@ -206,6 +206,9 @@ export class Fake {
         compensate: () => Effect.void,
         patched: () => Effect.succeed(true),
         continueWith: () => Effect.die("not in the fake"),
+        nonCancellable: (_name, effect) => effect,
+        branch: (_name, effect) => Effect.succeed({ body: effect, cancel: Effect.die("not in the fake") }),
+        query: () => Effect.void,
         start: () => Effect.die("not in the fake"),
         join: () => Effect.die("not in the fake"),
         forEach: () => Effect.die("not in the fake")
@@ -268,6 +271,7 @@ export class Fake {
           )
           .slice(0, limit)
           .map((state) => ({ ...state, questions: [], outcome: undefined }))),
+    query: () => Effect.die("not in the fake"),
     questionsFor: (addresses) =>
       this.#look(
         "questionsFor",

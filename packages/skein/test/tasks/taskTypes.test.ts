@@ -112,6 +112,7 @@ describe("values that the program receives", () => {
       | "readOutput"
       | "followOutput"
       | "questionsFor"
+      | "query"
     type OfSkein = Reads | "startWorker" | "start" | "submit" | "cancel" | "answer" | "send" | "sendAll" | "expireSoon"
     expectTypeOf<Exclude<keyof AsyncTasks.AsyncTasks, "layer">>().toEqualTypeOf<OfSkein>()
     expectTypeOf<OfSkein>().toExtend<keyof skein.Tasks>()

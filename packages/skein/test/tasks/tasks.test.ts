@@ -342,6 +342,47 @@ describe("skein/tasks", () => {
     expect(textOf(await shop.wait(id))).toBe("4")
   })
 
+  it("ends a section of a cancelled task, cancels a branch, and answers queries", async () => {
+    const done: Array<string> = []
+    let open = () => {}
+    const isOpen = new Promise<void>((resolve) => (open = resolve))
+    const travel = task("travel", {}, async (_, { awaitEvent, branch, nonCancellable, query, step }) => {
+      let place = "at home"
+      await query("place", ({ loud }) => loud === true ? place.toUpperCase() : place)
+      const hotel = await branch("hotel", async ({ step }) => {
+        await step("room", () => void done.push("room"), {
+          compensate: (_, { step }) => step("no room", () => void done.push("no room"))
+        })
+        return "booked"
+      })
+      done.push(await hotel.result)
+      await hotel.cancel()
+      place = await step("go", () => "under way")
+      await awaitEvent("begin")
+      return await nonCancellable("transfer", async ({ step }) => {
+        place = await step("debit", () => "in the section")
+        await step("wait", async () => {
+          done.push("waits")
+          await isOpen
+        })
+        await step("credit", () => void done.push("credit"))
+        return "transferred"
+      })
+    })
+    const shop = tasks(memory(), [travel])
+    await listen(shop)
+    const { id } = await shop.start("travel")
+    await vi.waitFor(async () => expect(await shop.query(id, "place", { loud: true })).toBe("UNDER WAY"))
+    expect(done.filter((each) => each !== "booked")).toEqual(["room", "no room"])
+    await shop.send(id, "begin", null)
+    await vi.waitFor(() => expect(done).toContain("waits"))
+    expect(await shop.query(id, "place")).toBe("in the section")
+    expect(await shop.cancel(id)).toBe(true)
+    open()
+    await vi.waitFor(() => expect(done).toContain("credit"))
+    await expect(shop.query(id, "time")).rejects.toMatchObject({ reason: { _tag: "QueryError" } })
+  })
+
   it("starts a scheduled task, by the definition and while the program runs", async () => {
     const report = task("report", { input: z.object({ customer: z.string() }) }, ({ customer }) => `for ${customer}`)
     const shop = tasks(memory(), [

@@ -127,7 +127,8 @@ const kinds: Readonly<Record<LoggedEvent["kind"], string>> = {
   stopped: "stopped",
   settled: "settled by an operator",
   patched: "with a change",
-  unpatched: "without a change"
+  unpatched: "without a change",
+  section: "section begun"
 }
 
 const eventRow = ({ at, attempt, failed, kind, name, seq, startedAt }: LoggedEvent): ReadonlyArray<string> => [

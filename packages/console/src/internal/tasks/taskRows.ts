@@ -177,6 +177,8 @@ const eventLabel = ({ attempt, kind, name }: LoggedEvent): string => {
       return `with the change ${name}`
     case "unpatched":
       return `without the change ${name}`
+    case "section":
+      return `the section ${name}, which a cancellation waits for`
     case "settled":
       return "settled by an operator"
     case "continued":

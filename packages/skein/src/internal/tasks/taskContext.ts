@@ -97,6 +97,36 @@ export interface TaskContext extends HandlerContext {
    */
   readonly continueWith: (args: JsonObject) => Promise<never>
   /**
+   * Runs a function that a cancellation of the task waits for, also if its process ends meanwhile: a section that must not stop
+   * in its middle. The name is unique in the task. Use the context that the function receives. It may have steps and sleeps; to
+   * wait for a question, an event or a child fails in it.
+   *
+   * @example
+   * await nonCancellable("transfer", async ({ step }) => {
+   *   await step("debit", ({ key }) => debit(from, amount, key))
+   *   await step("credit", ({ key }) => credit(to, amount, key))
+   * })
+   */
+  readonly nonCancellable: <A>(name: string, run: (context: TaskContext) => A | Promise<A>) => Promise<A>
+  /**
+   * Starts a branch that can be cancelled alone: its steps are interrupted, and its compensations run. The name is unique in
+   * the task. Use the context that the function receives.
+   *
+   * @example
+   * const hotel = await branch("hotel", ({ step }) => step("hotel", bookHotel, { compensate: giveHotelBack }))
+   * if (await bookFlight() === undefined) await hotel.cancel()
+   */
+  readonly branch: <A>(name: string, run: (context: TaskContext) => A | Promise<A>) => Promise<TaskBranch<A>>
+  /**
+   * Lets a function answer the queries with this name (`tasks().query`), from the variables of the handler. It must change
+   * nothing, and answers with JSON, or throws. In other processes the variables are those of the last record: set them from the results of
+   * steps.
+   *
+   * @example
+   * await query("progress", () => ({ done, of: files.length }))
+   */
+  readonly query: (name: string, answer: (args: JsonObject) => unknown) => Promise<void>
+  /**
    * Starts a child task, once, also if the handler runs again. `key` is its name in this task. A child that has not ended when
    * this task ends is cancelled, unless it is `detached`. Rejects with a `TaskError`.
    *
@@ -134,6 +164,14 @@ export interface TaskContext extends HandlerContext {
       options?: ForEachTaskOptions & { readonly onFailure?: "fail" | undefined }
     ): Promise<ReadonlyArray<Value>>
   }
+}
+
+/** A branch of a task. */
+export interface TaskBranch<A> {
+  /** Its end. Rejects with a `TaskError`, `Cancelled`, when it is cancelled. */
+  readonly result: Promise<A>
+  /** Cancels it and runs its compensations, and waits for that. Further calls have no effect. */
+  readonly cancel: () => Promise<void>
 }
 
 /** How a handler starts a child. */

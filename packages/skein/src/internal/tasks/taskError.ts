@@ -40,6 +40,7 @@ export interface TaskErrorReason {
     | "TooMuchOutput"
     | "UnknownTask"
     | "AlreadyEnded"
+    | "QueryError"
     | "InvalidArguments"
     | "NotStarted"
     | "Failed"

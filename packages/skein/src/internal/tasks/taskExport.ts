@@ -26,6 +26,7 @@ export interface ExportedEvent {
     | "settled"
     | "patched"
     | "unpatched"
+    | "section"
   readonly name: string
   readonly attempt: number
   /** When a step began, in milliseconds of Unix time. */

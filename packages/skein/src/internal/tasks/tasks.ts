@@ -218,6 +218,15 @@ export interface Tasks extends Definition {
     value: unknown,
     options?: { readonly key?: string | undefined }
   ) => Promise<number>
+  /**
+   * Asks the handler of a task, which answers with a function of its own (`query` of its context), and resolves with the JSON of
+   * the answer: also while the task waits or runs elsewhere, and after it has ended. Rejects with a `TaskError`: `UnknownTask`,
+   * `UnknownTool` without the handler in this process, `QueryError` without such a query, or if it throws, and `InvalidOption`.
+   *
+   * @example
+   * const { done } = await shop.query(id, "progress") as { done: number }
+   */
+  readonly query: (id: string, name: string, args?: JsonObject) => Promise<unknown>
   /** Lets a task that has ended expire in ten seconds. Does nothing for another task. */
   readonly expireSoon: (id: string) => Promise<void>
   /** The methods of an operator. */
@@ -291,6 +300,7 @@ export const tasks = (
     questionsFor: ((addresses, options) => core.questionsFor(addresses, options)) as Tasks["questionsFor"],
     send: (id, name, value, options) => core.send(id, name, value, options),
     sendAll: (name, topic, value, options) => core.sendAll(name, topic, value, options),
+    query: (id, name, args) => core.query(id, name, args),
     expireSoon: (id) => core.expireSoon(id),
     admin: core.admin as TaskAdmin,
     schedules: core.schedules as TaskSchedules,

@@ -15,7 +15,7 @@ import { truncateLine } from "./text.ts"
 const json = Schema.Record(Schema.String, Schema.Unknown)
 const kinds = [
   ...["step", "once", "timer", "fired", "answer", "timeout", "received", "start", "join", "emit"] as const,
-  ...["undo", "giveUp", "continued", "stopped", "settled", "patched", "unpatched"] as const
+  ...["undo", "giveUp", "continued", "stopped", "settled", "patched", "unpatched", "section"] as const
 ]
 
 const Exported = Schema.Struct({

@@ -27,6 +27,7 @@ export const describeEvent = ({ attempt, kind, name }: EventKey): string => {
   if (kind === "start") return `the start of the child "${name}"`
   if (kind === "join") return `the end of the child "${name}"`
   if (kind === "answer" || kind === "timeout") return `question "${name}"`
+  if (kind === "section") return `section "${name}"`
   if (kind === "received") return `event "${name}"`
   if (name.startsWith("event/")) return `timeout of event "${name.replace(/^event\/\d+\//, "")}"`
   return `sleep "${name.startsWith("sleep/") ? name.slice("sleep/".length) : name}"`

@@ -23,7 +23,7 @@ import { Run } from "./run.ts"
 import { TaskLog } from "./taskLog.ts"
 
 /** Milliseconds that a replay may take. */
-const maxReplayMs = 10_000
+export const maxReplayMs = 10_000
 
 /** A store that changes nothing: its writes wait forever, or do nothing. */
 const readOnly = (store: TaskStore["Service"]): TaskStore["Service"] => ({
@@ -49,7 +49,8 @@ export const replay = (
   task: StoredTask,
   log: TaskLog,
   answers: Run["answers"],
-  { handler, handlers }: FoundHandler
+  { handler, handlers }: FoundHandler,
+  patience?: number
 ): Effect.Effect<{ readonly run: Run; readonly exit: Option.Option<Exit.Exit<Outcome>> }> =>
   Effect.scoped(Effect.gen(function*() {
     const context = yield* Effect.context<never>()
@@ -70,7 +71,7 @@ export const replay = (
     })
     engine.handlers.activeRuns.add(run)
     const exit = yield* Effect.ensuring(
-      Effect.timeoutOption(replayToStall(run, handler), maxReplayMs),
+      Effect.timeoutOption(replayToStall(run, handler, patience), maxReplayMs),
       Effect.sync(() => engine.handlers.activeRuns.delete(run))
     )
     return { run, exit }

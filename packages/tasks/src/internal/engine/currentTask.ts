@@ -4,7 +4,7 @@
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { CurrentTask, UndoReason } from "../../CurrentTask.ts"
+import type { Compensation, CurrentTask, UndoReason } from "../../CurrentTask.ts"
 import type { TaskError } from "../../TaskError.ts"
 import * as children from "./children.ts"
 import { awaitEvent } from "./events.ts"
@@ -14,8 +14,9 @@ import { type RunningTask, TaskRequestContext } from "./taskRequest.ts"
 import { awaitStore, isTemporary } from "./engineContext.ts"
 import { truncateLine } from "../base/text.ts"
 import { patched } from "./patches.ts"
-import { CurrentStep, misplacedInStep } from "./placement.ts"
+import { CurrentBranch, CurrentStep, misplacedInStep, misplacedWait } from "./placement.ts"
 import { neverEnds, replayEnds, type Run } from "./run.ts"
+import { branch, nonCancellable } from "./sections.ts"
 import { sleep } from "./sleep.ts"
 import { once, step } from "./steps.ts"
 
@@ -34,6 +35,12 @@ export const makeCurrentTask = (run: Run): CurrentTask["Service"] => ({
   compensate: (undo) => compensate(run, undo),
   patched: (name) => patched(run, name),
   continueWith: (args) => continueWith(run, args),
+  nonCancellable: (name, effect) => nonCancellable(run, name, effect),
+  branch: (name, effect) => branch(run, name, effect),
+  query: (name, answer) =>
+    Effect.withFiber((fiber) =>
+      misplacedInStep(fiber, `Task.query("${name}")`) ?? Effect.sync(() => void run.queries.set(name, answer))
+    ),
   start: (name, make, isDetached) => children.start(run, name, make, isDetached),
   join: (name) => children.join(run, name),
   forEach: (name, group) => children.forEach(run, name, group)
@@ -107,7 +114,9 @@ const compensate = <E, R>(
     if (problem !== undefined) return problem
     if (run.passed !== undefined && run.undoReason === undefined) return run.stall(run.passed)
     const context = fiber.context as Context.Context<R>
-    run.compensations.push((reason) => Effect.provideContext(Effect.suspend(() => undo(reason)), context))
+    const compensation: Compensation = (reason) => Effect.provideContext(Effect.suspend(() => undo(reason)), context)
+    run.compensations.push(compensation)
+    fiber.getRef(CurrentBranch)?.push(compensation)
     return Effect.void
   })
 
@@ -119,7 +128,7 @@ const refused = (problem: string) => Effect.die(new Error(`Task.continueWith is 
  */
 const continueWith = (run: Run, args: JsonObject): Effect.Effect<never> =>
   Effect.withFiber((fiber) => {
-    const problem = misplacedInStep(fiber, "Task.continueWith")
+    const problem = misplacedWait(fiber, "Task.continueWith")
     if (problem !== undefined) return problem
     if (run.undoReason !== undefined) return refused("in a compensation")
     run.noteFiber(fiber)

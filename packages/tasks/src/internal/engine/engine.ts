@@ -29,6 +29,7 @@ import { CodeChanges } from "./codeChanges.ts"
 import { type EngineContext, fingerprint } from "./engineContext.ts"
 import { HandlerRegistry } from "./handlerRegistry.ts"
 import { followOutput, readOutput } from "./output.ts"
+import { queryTask } from "./queries.ts"
 import { makeSchedules } from "./schedules.ts"
 import { makeStoreOutage } from "./storeOutage.ts"
 import { removeExpired } from "./sweeper.ts"
@@ -217,6 +218,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     questionsFor: (addresses, { limit } = {}) => store.findAddressed(addresses, toPageSize(limit)),
     send: store.send,
     sendAll: store.sendAll,
+    query: (id, name, args) => queryTask(engine, id, name, args),
     expireSoon: (id) =>
       Effect.map(store.expireWithin(id, expireSoonMs), (expiresAt) => expiryAlarm.wakeBefore(expiresAt)),
     watch: (id) => watch(store, id),

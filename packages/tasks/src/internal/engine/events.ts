@@ -13,7 +13,7 @@ import { checkName } from "../store/events.ts"
 import { topicEvent } from "../store/topics.ts"
 import { awaitStore } from "./engineContext.ts"
 import type { NewEvent, Wait } from "./observations.ts"
-import { misplacedInStep } from "./placement.ts"
+import { misplacedWait } from "./placement.ts"
 import type { Run } from "./run.ts"
 import { firedEvent, timerEnd } from "./sleep.ts"
 import type { EventKey } from "./taskLog.ts"
@@ -49,7 +49,7 @@ export const awaitEvent = <A>(
   Effect.withFiber((fiber) => {
     const name = topic === undefined ? given : topicEvent(given, topic)
     const part = `awaitEvent "${name}"`
-    const problem = misplacedInStep(fiber, part)
+    const problem = misplacedWait(fiber, part)
     if (problem !== undefined) return problem
     if (run.undoReason !== undefined) return Effect.die(new Error(`${part} is not allowed in a compensation`))
     const { engine: { store }, log, task: { id } } = run

@@ -16,8 +16,7 @@ import { isFinal, type Outcome } from "../../TaskState.ts"
 import type { Claim, LogEntry, Questions, StoredTask } from "../store/store.ts"
 import { isPermanent } from "../store/storedText.ts"
 import type { RunTrace } from "../telemetry/taskObserver.ts"
-import { pauseAfter } from "../base/retry.ts"
-import { failureMessage, isErrorResult, logAnnotations, truncateLine } from "../base/text.ts"
+import { isErrorResult, logAnnotations, truncateLine } from "../base/text.ts"
 import { cancelChildren } from "./children.ts"
 import { describeEvent, describeEvents } from "./codeChanges.ts"
 import { makeCurrentTask, makeTaskRequest } from "./currentTask.ts"
@@ -26,6 +25,7 @@ import type { FoundHandler } from "./handlerRegistry.ts"
 import { Run } from "./run.ts"
 import { hasActed } from "./steps.ts"
 import { type EventKey, isUnobserved, TaskLog } from "./taskLog.ts"
+import { retryTask } from "./taskRetries.ts"
 import { undoAll } from "./undoAll.ts"
 
 /** Milliseconds that a task waits for a handler before it waits in the queue. */
@@ -91,9 +91,13 @@ export const runExecution = (engine: EngineContext, execution: Execution): Effec
       if (task.status === "completed" || task.status === "failed") return
       // Its children end before its compensations begin.
       if (task.status === "cancelled" || log.givenUpAfter !== undefined) yield* cancelChildren(store, id)
-      const found: FoundHandler | undefined = engine.handlers.find(task.tool) ?? (yield* waitForHandler(engine, task))
+      const known: FoundHandler | undefined = engine.handlers.find(task.tool)
+      const found: FoundHandler | undefined = known ?? (yield* waitForHandler(engine, task))
       const next: Next = found === undefined
         ? yield* releaseUntilHandled(engine, execution, task)
+        // It may have been cancelled meanwhile.
+        : known === undefined && execution.hasSignal
+        ? "reload"
         : yield* Effect.annotateLogs(
           observed(engine, execution, task, isFirst, runOnce(engine, execution, { task, log, questions }, found)),
           logAnnotations(task)
@@ -345,8 +349,8 @@ const conclude = (
     yield* run.progress.flush
     engine.codeChanges.noteProgress(task.id)
     const isDeclined = wasDeclined && isErrorResult(outcome)
-    const retried = hasFailed(outcome) && !isDeclined ? yield* retryTask(run, handler, outcome) : undefined
-    if (retried !== undefined) return retried
+    const retried = hasFailed(outcome) && !isDeclined ? yield* retryTask(run, handler, outcome) : "ended"
+    if (retried !== "ended") return retried === "begun" ? "done" : yield* afterEnd(run, handler)
     if (log.isReplay && !hasFailed(outcome)) yield* engine.codeChanges.reportUnreached(task.id, log.unreached)
     const status = outcome._tag === "Result" ? "completed" : "failed"
     const finished = yield* Effect.catchDefect(
@@ -363,29 +367,6 @@ const conclude = (
     yield* Effect.logDebug("task ended:", outcome._tag === "Error" ? "failed" : "completed")
     return "done"
   })
-
-/**
- * Lets a failed task begin again after a pause, with an empty log, while its tool allows it. It has compensated, and so nothing
- * of this attempt is left.
- */
-const retryTask = Effect.fnUntraced(function*(
-  run: Run,
-  handler: FoundHandler["handler"],
-  outcome: Outcome
-): Effect.fn.Return<Next | undefined> {
-  const { engine: { store }, execution: { workerId }, log, task } = run
-  const { durable, retry } = handler
-  const attempt = log.attempt + 1
-  if (!durable || retry === undefined || attempt > retry.times + 1 || !retry.while(outcome)) return undefined
-  const of = Number.isFinite(retry.times) ? ` of ${retry.times + 1}` : ""
-  const statusMessage = `Attempt ${log.attempt}${of} has failed: ${failureMessage(outcome) ?? "without a message"}`
-  const hasBegun = yield* awaitStore(store.continueWith(task.id, log, task.args, { attempt, statusMessage }))
-  if (!hasBegun) return yield* afterEnd(run, handler)
-  run.ending = "continued"
-  const wakeAt = (yield* store.clock.now) + pauseAfter(retry, log.attempt)
-  yield* awaitStore(store.release(task.id, workerId, wakeAt))
-  return "done"
-})
 
 /** The handler has ended, and its outcome cannot be stored: the task has ended, or its log does not end there. */
 const afterEnd = (run: Run, handler: FoundHandler["handler"]): Effect.Effect<Next> =>
@@ -465,18 +446,19 @@ const collect = Effect.fnUntraced(function*(run: Run, handler: FoundHandler["han
   return yield* run.task.status === "cancelled" ? undoCancelled(run) : undoGivenUp(run)
 })
 
-/** Replays a handler that starts no step, until it ends or makes no progress. */
+/** Replays a handler that starts no step, until it ends or makes no progress for `patience` milliseconds. */
 export const replayToStall = (
   run: Run,
-  handler: FoundHandler["handler"]
+  handler: FoundHandler["handler"],
+  patience = run.gapMs
 ): Effect.Effect<Exit.Exit<Outcome>> =>
   Effect.suspend(() => {
     const stalled = Effect.gen(function*() {
       let knownEvents = -1
       // After `gapMs` the run skips events that it does not reach, and may reach others.
-      const maxIdleMs = () => run.log.hasPending ? 2 * run.gapMs : run.gapMs
+      const maxIdleMs = () => run.log.hasPending ? 2 * run.gapMs : patience
       for (let idleMs = 0; idleMs < maxIdleMs(); idleMs += replayCheckMs) {
-        if (run.observations.isBusy || run.knownEvents !== knownEvents) idleMs = 0
+        if (run.observations.isBusy || run.isInSection || run.knownEvents !== knownEvents) idleMs = 0
         knownEvents = run.knownEvents
         yield* Effect.sleep(replayCheckMs)
       }

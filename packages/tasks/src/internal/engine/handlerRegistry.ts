@@ -6,6 +6,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import type * as Scope from "effect/Scope"
+import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { Handlers } from "../../TaskEngine.ts"
 import { Recent } from "./codeChanges.ts"
 
@@ -17,6 +18,11 @@ export interface FoundHandler {
 
 /** A run that uses handlers of this process. */
 export interface ActiveRun {
+  readonly task: { readonly id: string }
+  /** Whether it only replays. */
+  readonly isCollecting: boolean
+  /** The functions that answer queries, by name. */
+  readonly queries: ReadonlyMap<string, (args: JsonObject) => unknown>
   readonly handlers: Handlers
   /** Starts nothing new, and ends when the executing steps have ended. */
   readonly release: Effect.Effect<void>

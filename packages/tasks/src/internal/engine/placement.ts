@@ -5,9 +5,23 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
+import type { Compensation } from "../../CurrentTask.ts"
 
 /** The name of the step that a fiber runs in; `undefined` between steps. */
 export const CurrentStep = Context.Reference<string | undefined>("@skein/tasks/CurrentStep", {
+  defaultValue: () => undefined
+})
+
+/** Whether a fiber runs in a section that a cancellation waits for. */
+export const CurrentSection = Context.Reference<boolean>("@skein/tasks/CurrentSection", { defaultValue: () => false })
+
+/** The compensations of the branch that a fiber runs in. */
+export const CurrentBranch = Context.Reference<Array<Compensation> | undefined>("@skein/tasks/CurrentBranch", {
+  defaultValue: () => undefined
+})
+
+/** The names of the parts of the compensation that a fiber runs because its branch is cancelled. */
+export const CurrentUndo = Context.Reference<Set<string> | undefined>("@skein/tasks/CurrentUndo", {
   defaultValue: () => undefined
 })
 
@@ -22,16 +36,26 @@ export const misplacedInStep = (
     : Effect.die(new Error(`${part} is not allowed inside step "${step}": move it before or after the step`))
 }
 
+/** A defect if the fiber runs in a step, or in a section, which must come to its end alone. */
+export const misplacedWait = (fiber: Fiber.Fiber<unknown, unknown>, part: string): Effect.Effect<never> | undefined =>
+  fiber.getRef(CurrentSection)
+    ? Effect.die(
+      new Error(`${part} is not allowed inside Task.nonCancellable: a cancellation would wait for it without an end`)
+    )
+    : misplacedInStep(fiber, part)
+
 /** Claims a name for the run; a defect if another part of this kind has it. */
 export const claimName = (
   run: { readonly names: Set<string> },
   kind: string,
-  name: string
+  name: string,
+  fiber?: Fiber.Fiber<unknown, unknown>
 ): Effect.Effect<never> | undefined => {
   const key = `${kind}/${name}`
   if (run.names.has(key)) {
     return Effect.die(new Error(`duplicate ${kind} name "${name}" in this task: give each ${kind} its own name`))
   }
   run.names.add(key)
+  fiber?.getRef(CurrentUndo)?.add(key)
   return undefined
 }

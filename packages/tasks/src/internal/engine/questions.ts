@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import type { Question } from "../../TaskState.ts"
 import { awaitStore, fingerprint } from "./engineContext.ts"
 import type { Wait } from "./observations.ts"
-import { misplacedInStep } from "./placement.ts"
+import { misplacedWait } from "./placement.ts"
 import type { Run } from "./run.ts"
 import { timerEnd } from "./sleep.ts"
 import type { EventKey } from "./taskLog.ts"
@@ -65,7 +65,7 @@ export const ask = (
   options: CallOptions | undefined
 ): Effect.Effect<JsonObject, RequestError> =>
   Effect.withFiber((fiber) => {
-    const problem = misplacedInStep(fiber, method)
+    const problem = misplacedWait(fiber, method)
     if (problem !== undefined) return problem
     if (run.undoReason !== undefined) {
       const message = `${method} was not sent: a task cannot ask for input while it compensates`

@@ -11,7 +11,7 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { JsonObject } from "@skein/protocol/JsonRpc"
 import type { RunningStep } from "@skein/runtime/RequestContext"
-import type { UndoReason } from "../../CurrentTask.ts"
+import type { Compensation, UndoReason } from "../../CurrentTask.ts"
 import type { Handlers } from "../../TaskEngine.ts"
 import type { Lost, StoredTask, UnreceivedEvent } from "../store/store.ts"
 import { awaitStore, type EngineContext } from "./engineContext.ts"
@@ -22,6 +22,8 @@ import { EventWriter, type RecordOptions } from "./eventWriter.ts"
 import { maxGapMs, type NewEvent, Observations, type ObservingRun, type Wait } from "./observations.ts"
 import { makeHeartbeats } from "./heartbeats.ts"
 import { makeProgressWriter } from "./progressWriter.ts"
+import { OpenSections } from "./openSections.ts"
+import { CurrentSection } from "./placement.ts"
 import { type EventKey, type TaskLog, textOf } from "./taskLog.ts"
 
 /** The parts of a run. */
@@ -77,7 +79,11 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   readonly names = new Set<string>()
   /** How often each question was asked. */
   readonly counts = new Map<string, number>()
-  readonly compensations: Array<(reason: UndoReason) => Effect.Effect<unknown, unknown>> = []
+  readonly compensations: Array<Compensation> = []
+  /** The compensations that cancelled branches have begun, with the names of their parts. */
+  readonly begunUndos = new Map<Compensation, ReadonlySet<string>>()
+  /** The functions that answer queries, by name (`Task.query`). */
+  readonly queries = new Map<string, (args: JsonObject) => unknown>()
   readonly executingSteps = new Map<Fiber.Fiber<unknown, unknown>, RunningStep>()
   readonly observations = new Observations({ run: this })
   readonly progress = makeProgressWriter(this)
@@ -109,6 +115,10 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
   /** Why the task waits for other code; `undefined` while it does not. */
   stopReason: string | undefined = undefined
   #isStopped = this.stops > 0
+  readonly sections = new OpenSections({
+    onChange: () => this.observations.noteActivity(),
+    onCancelled: () => this.end("cancelled")
+  })
   #recording = 0
   readonly #locks = new Map<string, Semaphore.Semaphore>()
   #root: Fiber.Fiber<unknown, unknown> | undefined = undefined
@@ -119,7 +129,22 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
 
   /** Whether the run continues to its end while it collects compensations: a branch may reach a further one. */
   get runsToEnd(): boolean {
-    return this.isCollecting && this.hasBranches
+    return this.sections.isCancelled || (this.isCollecting && (this.hasBranches || this.isInSection))
+  }
+
+  /** Whether the run of a cancelled task goes on in a section that it had begun. */
+  get isInSection(): boolean {
+    return this.sections.isIn && this.#mayGoOn
+  }
+
+  /** A task that was given up may be the cause of the losses, and goes on nowhere. */
+  get #mayGoOn(): boolean {
+    return this.task.status === "cancelled" && this.log.givenUpAfter === undefined && this.isCheck !== true
+  }
+
+  /** Whether a fiber starts new parts, although the task is cancelled. */
+  goesOnIn(fiber: Fiber.Fiber<unknown, unknown>): boolean {
+    return fiber.getRef(CurrentSection) && (this.sections.isCancelled || this.#mayGoOn)
   }
 
   /** Whether work is in progress that would have to run again after an interruption. */
@@ -295,7 +320,7 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
 
   /** Interrupts the handler of a task that is cancelled. The next run collects its compensations. */
   cancel(): void {
-    if (this.undoReason === undefined) this.end("cancelled")
+    if (this.undoReason === undefined) this.sections.cancel()
   }
 
   /** Runs the effects with one key one after the other. */
@@ -419,13 +444,24 @@ export class Run extends Data.Class<RunOptions> implements ActiveRun, ObservingR
     effect: Effect.Effect<A, E, R>,
     passed?: Effect.Effect<A>
   ): Effect.Effect<A, E, R> {
-    if (this.isCollecting) {
-      const isPassed = passed !== undefined && !this.hasBranches && this.log.hasPending
-      if (this.isCheck === true) this.newParts.push({ part: event, before: this.log.firstPending, isPassed })
-      if (!isPassed) return this.stall(event)
-      if (event.kind === "step") this.passed = event
-      return passed
+    if (this.isCollecting || this.sections.isCancelled) {
+      return Effect.withFiber((fiber) =>
+        this.goesOnIn(fiber) ? this.#start(event, effect) : this.#replayTo(event, passed)
+      )
     }
+    return this.#start(event, effect)
+  }
+
+  /** The place of a part that does not start in a run that only replays. */
+  #replayTo<A>(event: EventKey, passed: Effect.Effect<A> | undefined): Effect.Effect<A> {
+    const isPassed = passed !== undefined && !this.hasBranches && this.log.hasPending
+    if (this.isCheck === true) this.newParts.push({ part: event, before: this.log.firstPending, isPassed })
+    if (!isPassed) return this.stall(event)
+    if (event.kind === "step") this.passed = event
+    return passed
+  }
+
+  #start<A, E, R>(event: EventKey, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     const started = this.#isStopped ? Effect.andThen(this.goOn, effect) : effect
     const { log } = this
     const mustWait = log.hasPending && (this.hasBranches || log.findBeside(event) !== undefined)

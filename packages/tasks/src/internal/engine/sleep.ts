@@ -27,12 +27,14 @@ export const timerEnd = (run: Run, name: string, milliseconds: number): Effect.E
 
 /** Waits until a time, durably, under a name that is unique in the task. */
 export const sleepUntil = (run: Run, name: string, end: number): Effect.Effect<void> =>
-  run.observe({
-    events: [firedEvent(name)],
-    dueAt: () => run.isCollecting ? Infinity : end,
-    arrive: Effect.succeed(firedEvent(name)),
-    next: () => Effect.void
-  })
+  Effect.withFiber((fiber) =>
+    run.observe({
+      events: [firedEvent(name)],
+      dueAt: () => run.isCollecting && !run.goesOnIn(fiber) ? Infinity : end,
+      arrive: Effect.succeed(firedEvent(name)),
+      next: () => Effect.void
+    })
+  )
 
 /** Whether a sleep has ended in an earlier run. */
 export const hasFired = (run: Run, name: string): boolean => run.log.find(firedEvent(name)) !== undefined
@@ -40,7 +42,7 @@ export const hasFired = (run: Run, name: string): boolean => run.log.find(firedE
 /** Implements `Step.sleep`. */
 export const sleep = (run: Run, given: string, duration: Duration.Input): Effect.Effect<void> =>
   Effect.withFiber((fiber) => {
-    const problem = misplacedInStep(fiber, `sleep "${given}"`) ?? claimName(run, "sleep", given)
+    const problem = misplacedInStep(fiber, `sleep "${given}"`) ?? claimName(run, "sleep", given, fiber)
     // Retries and questions have timers too.
     const name = `sleep/${given}`
     if (problem !== undefined) return problem

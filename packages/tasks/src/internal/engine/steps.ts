@@ -144,7 +144,7 @@ export const step = <A, E, R, R2 = never>(
   compensate?: (value: A) => Effect.Effect<void, never, R2>
 ): Effect.Effect<A, E | StepTimeout, R | R2> =>
   Effect.withFiber((fiber) => {
-    const problem = misplacedInStep(fiber, `step "${name}"`) ?? claimName(run, "step", name)
+    const problem = misplacedInStep(fiber, `step "${name}"`) ?? claimName(run, "step", name, fiber)
     if (problem !== undefined) return problem
     const checked = Result.all([limitsOf(name, options), retriesOf(name, options.retry)])
     if (Result.isFailure(checked)) return Effect.die(checked.failure)

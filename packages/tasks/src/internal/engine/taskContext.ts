@@ -58,6 +58,15 @@ export const taskContext = <R>(
     compensate: (undo) => run(task.compensate((reason) => compensation(task, undo, reason))),
     patched: (name) => run(task.patched(name)),
     continueWith: (args) => run(task.continueWith(args)),
+    nonCancellable: (name, execute) => run(task.nonCancellable(name, nested(task, execute))),
+    branch: async (name, execute) => {
+      const { body, cancel } = await run(task.branch(name, nested(task, execute)))
+      const result = run(body)
+      // A branch without an await must not end the process.
+      result.catch(() => {})
+      return { result, cancel: () => run(cancel) }
+    },
+    query: (name, answer) => run(task.query(name, answer)),
     start: (child, args, options) => run(childTasks.start(child, args, options)),
     join: (child) => run(childTasks.join(child)),
     forEach: forEach as TaskContext["forEach"]
@@ -70,15 +79,21 @@ const toSettled = <A>(result: Result.Result<A, unknown>): PromiseSettledResult<A
     ? { status: "fulfilled", value: result.success }
     : { status: "rejected", reason: result.failure }
 
+/** Runs a part of an async handler with a context of its own. */
+const nested = <A, R>(task: CurrentTask["Service"], execute: (context: TaskContext<R>) => A | Promise<A>) =>
+  AsyncHandler.toEffect((_: void, context: HandlerContext<R | CurrentTask>) => execute(taskContext(context, task)))()
+
 /** Runs a compensation with a context of its own. */
 const compensation = <R>(
   task: CurrentTask["Service"],
   undo: (context: TaskContext<R>, reason: UndoReason) => unknown,
   reason: UndoReason
 ) =>
-  AsyncHandler.toEffect((_: void, context: HandlerContext<R | CurrentTask>) =>
-    undo(taskContext(context, task), reason)
-  )() as Effect.Effect<unknown, { readonly message: string }, R>
+  nested<unknown, R>(task, (context) => undo(context, reason)) as Effect.Effect<
+    unknown,
+    { readonly message: string },
+    R
+  >
 
 /** A list of the result of a step, or of none for `undefined`. */
 const Recorded = Schema.Array(Schema.Unknown)

@@ -27,12 +27,13 @@ const unobserved: ReadonlySet<LogEntry["kind"]> = new Set([
   "stopped",
   "settled",
   "patched",
-  "unpatched"
+  "unpatched",
+  "section"
 ])
 
 /**
  * Whether handlers do not observe an event: a timer is set, compensations begin, the task is given up, stopped or
- * settled, it runs with a change of the code or without it, or the log begins.
+ * settled, it runs with a change of the code or without it, a section begins, or the log begins.
  */
 export const isUnobserved = ({ kind }: EventKey): boolean => unobserved.has(kind)
 

@@ -94,6 +94,7 @@ export interface SweepRow extends Pick<StoredTask, "id" | "tool" | "owner" | "st
  * - `stopped`: the task waits for other code; `name` says why.
  * - `settled`: an operator lets it end without the compensations that its code does not reach.
  * - `patched`, `unpatched`: whether the task runs with the change `name` of its code.
+ * - `section`: the section `name` began, which a cancellation waits for.
  * - `continued`: the first event of a log that began with `Task.continueWith`, or, with an `attempt` above 1, with a retry of the
  *   task. The events before it are deleted.
  */
