@@ -36,6 +36,11 @@ export const Worker = Layer.provide(Bakery, engine({}))
 export const BigOvens = Layer.provide(Bakery, engine({ pools: ["big ovens"] }))
 // #endregion
 
+// #region deployment
+/** A worker of one deployment: the pinned tasks that it begins stay with it. */
+export const December = Layer.provide(Bakery, engine({ deployment: "2026-12-01" }))
+// #endregion
+
 // #region sealed
 // TASK_KEYS="<new key>,<old key>", each from `openssl rand -base64 32`.
 export const Sealed = Layer.provide(

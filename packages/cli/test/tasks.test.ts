@@ -285,6 +285,8 @@ describe("skein tasks", () => {
       yield* output(tasks("pause", "bake"))
       const { id } = yield* inServer(submit("bake"))
       expect(yield* output(tasks("priority", id, "--to", "-5"))).toBe("1 task is given the priority -5.")
+      expect(yield* output(tasks("move", id, "--to", "night"))).toBe("1 task is moved to the pool night.")
+      expect(yield* output(tasks("move", id))).toBe("1 task is moved to the pool default.")
       for (
         const [problem, ...argv] of [
           ["<id> is required, or options that select tasks, such as --tool", "wake", "--yes"],

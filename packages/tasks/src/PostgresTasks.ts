@@ -44,6 +44,11 @@ export interface Options extends PgClient.Options, TaskEngine.Options {
    */
   readonly pools?: ReadonlyArray<string> | undefined
   /**
+   * The deployment of this worker, such as a version: 1 to 100 characters. The tasks of a tool with `versioning: "pinned"` that it
+   * begins go on in the pool `<pool>@<deployment>`, which only workers of the same deployment run. Default: none.
+   */
+  readonly deployment?: string | undefined
+  /**
    * How long the lease of a worker is: 5 seconds by default. A worker renews it three times in this time. A worker that
    * does not, because it was killed, frozen or cut off, or because a step blocks its event loop, loses its tasks: within
    * a further third of this time, other workers may continue them. Raise it for steps that block the event loop for

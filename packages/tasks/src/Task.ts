@@ -108,7 +108,8 @@ const policyKeys = [
   "rate",
   "retry",
   "singleton",
-  "ttl"
+  "ttl",
+  "versioning"
 ] as const
 
 /** The definition of a task: the definition of a tool. */

@@ -179,10 +179,10 @@ export interface LoggedEvent {
 export interface OperatorAction {
   /** In milliseconds of Unix time. */
   readonly at: number
-  readonly action: "cancel" | "settle" | "rerun" | "wake" | "priority" | "import"
+  readonly action: "cancel" | "settle" | "rerun" | "wake" | "priority" | "move" | "import"
   /** The operator, as given with the action (`by`). `undefined`: it was not given. */
   readonly by: string | undefined
-  /** The id of the new task of `rerun`, the new priority, and the id that an imported task had. */
+  /** The id of the new task of `rerun`, the new priority or pool, and the id that an imported task had. */
   readonly detail: string | undefined
 }
 
@@ -245,6 +245,11 @@ export type BulkChange =
   | { readonly action: "delete" }
   /** Sets the priority of the tasks that have not ended: a whole number, the highest first. */
   | { readonly action: "priority"; readonly priority: number }
+  /**
+   * Moves the tasks that have not ended to another pool: those of a deployment that no worker runs any more, for instance. A
+   * task that runs goes on, and moves when it waits.
+   */
+  | { readonly action: "move"; readonly pool: string }
 
 /** The result of one page of a change. */
 export interface BulkPage {

@@ -96,6 +96,8 @@ export type Handlers = (tool: string) =>
     readonly durable: boolean
     /** How often a durable handler whose task has failed runs again, from its beginning: see `Task.Options.retry`. */
     readonly retry?: ResolvedRetry<Outcome> | undefined
+    /** Whether a task stays with the deployment that began it: see `Task.Options.versioning`. */
+    readonly pinned?: boolean | undefined
     readonly run: (request: TaskRequest) => Effect.Effect<Outcome>
   }
   | undefined

@@ -110,8 +110,8 @@ const handlersOf = (tasks: TaskService["Service"]): Handlers => {
   return (name) => {
     const tool = tasks.catalog.tools.get(name)
     if (tool === undefined) return undefined
-    const { durable = false, retry } = tasks.policyFor(tool) ?? {}
-    return { durable, retry, run: (request) => run(tasks, tool, request, base) }
+    const { durable = false, pinned, retry } = tasks.policyFor(tool) ?? {}
+    return { durable, pinned, retry, run: (request) => run(tasks, tool, request, base) }
   }
 }
 

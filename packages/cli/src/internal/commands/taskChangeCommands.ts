@@ -156,4 +156,19 @@ const priority = Command.make("priority", {
   )
 )
 
-export const changeCommands = [cancel, wake, rerun, remove, priority] as const
+const move = Command.make("move", {
+  ...flags,
+  to: text("to", "<pool>", "The pool whose workers continue it, default by default")
+}).pipe(
+  onTasks(
+    {
+      short: "Move a task in the queue to another pool, or many",
+      description:
+        "Moves a task that has not ended to another pool, whose workers continue it. A task of a tool with versioning: " +
+        "\"pinned\" is in the pool <pool>@<deployment>, until it is moved."
+    },
+    ({ to = "default" }) => ({ action: "move", pool: to })
+  )
+)
+
+export const changeCommands = [cancel, wake, rerun, remove, priority, move] as const

@@ -47,6 +47,8 @@ const doneOf = (change: BulkChange): string => {
       return "deleted"
     case "priority":
       return `given the priority ${change.priority}`
+    case "move":
+      return `moved to the pool ${cell(change.pool)}`
   }
 }
 

@@ -159,6 +159,7 @@ const actionNames: Readonly<Record<OperatorAction["action"], string>> = {
   rerun: "run again as",
   wake: "woken",
   priority: "priority",
+  move: "moved to the pool",
   import: "imported"
 }
 

@@ -142,6 +142,12 @@ export interface TaskOptions<Input extends AnySchema = {}, Output extends AnySch
   readonly retry?:
     | Omit<StepRetry, "while"> & { readonly while?: ((outcome: TaskOutcome) => boolean) | undefined }
     | undefined
+  /**
+   * Which workers continue a task after a deployment of changed code. `autoUpgrade` (default): any, with their own code.
+   * `pinned`: those of the `deployment` of `postgresTasks` that began it, which must run until its tasks have ended, or until an
+   * operator moves them to another pool (`skein tasks move`).
+   */
+  readonly versioning?: "autoUpgrade" | "pinned" | undefined
   /** The limits on its tasks, in place of `limits.perTool` of `tasks`. At a limit a call is rejected with `-32603`. */
   readonly limits?: TaskCounts | undefined
   /**

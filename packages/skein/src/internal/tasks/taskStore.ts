@@ -103,6 +103,11 @@ export interface PostgresTasksOptions extends TaskStoreOptions, PostgresOptions 
   /** The pools whose tasks this worker runs. Default `["default"]`, the pool of tasks that name none. */
   readonly pools?: ReadonlyArray<string> | undefined
   /**
+   * The deployment of this worker, such as a version: 1 to 100 characters. Tasks with `versioning: "pinned"` that it begins go on
+   * in the pool `<pool>@<deployment>`, which only workers of the same deployment run. Default: none.
+   */
+  readonly deployment?: string | undefined
+  /**
    * How long the lease of a worker is: 5 seconds by default. When a worker does not renew it in time, because it was killed,
    * frozen or cut off, or because a step blocks its event loop, other workers continue its tasks.
    */

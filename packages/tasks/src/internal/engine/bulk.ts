@@ -52,7 +52,7 @@ export const makeBulk = (
 
   /** Changes some tasks, and stores who did it, in one transaction. The others have a reason. */
   const noted = (
-    action: "wake" | "priority",
+    action: "wake" | "priority" | "move",
     by: string | undefined,
     change: Effect.Effect<ReadonlyArray<string>, TaskError>,
     tasks: ReadonlyArray<ListedTask>,
@@ -129,6 +129,10 @@ export const makeBulk = (
       case "priority": {
         const { priority } = change
         return noted("priority", by, bulk.setPriority(ids, priority), tasks, "ended", String(priority))
+      }
+      case "move": {
+        const { pool } = change
+        return noted("move", by, bulk.setPool(ids, pool), tasks, "ended", pool)
       }
       case "delete":
         return remove(tasks)

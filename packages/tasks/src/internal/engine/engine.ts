@@ -29,6 +29,7 @@ import { CodeChanges } from "./codeChanges.ts"
 import { type EngineContext, fingerprint } from "./engineContext.ts"
 import { HandlerRegistry } from "./handlerRegistry.ts"
 import { followOutput, readOutput } from "./output.ts"
+import { checkDeployment, poolsOf } from "./pinning.ts"
 import { queryTask } from "./queries.ts"
 import { makeSchedules } from "./schedules.ts"
 import { makeStoreOutage } from "./storeOutage.ts"
@@ -39,6 +40,8 @@ import { forkLoop, Worker, type WorkerOptions } from "./worker.ts"
 export interface Options extends Resolved<PublicOptions>, WorkerOptions {
   /** Whether this process runs tasks. */
   readonly runsTasks: boolean
+  /** The deployment of this worker: see `PostgresTasks.Options`. */
+  readonly deployment?: string | undefined
 }
 
 /** Milliseconds of the longest timer of the runtime, 24 days. */
@@ -115,6 +118,7 @@ const maxExpiryPauseMs = { alone: 60_000, shared: 10_000 }
 
 const make = Effect.fnUntraced(function*(options: Options) {
   yield* checkOptions(options)
+  yield* checkDeployment(options.deployment)
   const bounds = yield* TaskBounds
   const store = yield* TaskStore
   const sql = yield* SqlClient.SqlClient
@@ -144,6 +148,7 @@ const make = Effect.fnUntraced(function*(options: Options) {
     progressInterval: bounds.progressInterval,
     heartbeatInterval: bounds.heartbeatInterval,
     codeChanges: new CodeChanges(),
+    deployment: options.pools === undefined ? undefined : options.deployment ?? null,
     maxAttempts: options.maxAttempts
   }
   const outage = makeStoreOutage(metrics)
@@ -257,16 +262,21 @@ export const layerAdmin: Layer.Layer<TaskAdmin | TaskSchedules, TaskError, SqlCl
 interface SharedOptions extends PublicOptions, Pick<Options, "host" | "pid"> {
   readonly runTasks?: boolean | undefined
   readonly pools?: ReadonlyArray<string> | undefined
+  readonly deployment?: string | undefined
   readonly migrate?: boolean | undefined
   readonly leaseMs: number
 }
 
 /** The engine of a process among others, on PostgreSQL. */
 export const layerShared = (
-  { host, leaseMs, migrate, pid, pools = ["default"], runTasks: runsTasks = true, ...options }: SharedOptions,
+  { deployment, host, leaseMs, migrate, pid, pools = ["default"], runTasks: runsTasks = true, ...options }:
+    SharedOptions,
   client: sqlStore.ListeningClient
 ): Layer.Layer<TaskEngine | TaskAdmin | TaskSchedules, TaskError, SqlClient.SqlClient> =>
-  layer({ runsTasks, pools, host, pid, leaseMs, hasFile: false, ...resolveOptions(options) }).pipe(
+  layer({
+    ...{ runsTasks, pools: poolsOf(pools, deployment), deployment, host, pid, leaseMs, hasFile: false },
+    ...resolveOptions(options)
+  }).pipe(
     Layer.provide([sqlStore.layerListening(client, migrate), NodeCrypto.layerDigest])
   )
 

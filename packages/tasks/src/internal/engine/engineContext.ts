@@ -44,6 +44,11 @@ export interface EngineContext {
   /** The tasks whose code has changed. */
   readonly codeChanges: CodeChanges
   /**
+   * The deployment that pinned tasks stay with; `null`: this worker has none, and others may. `undefined`: all processes of the
+   * store run one program, and no task is pinned.
+   */
+  readonly deployment: string | null | undefined
+  /**
    * After how many workers that die while they run a task, without a new event in its log, it is given up. The attempts
    * of a step are those of its option `retry`.
    */

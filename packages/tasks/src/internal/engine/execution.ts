@@ -22,6 +22,7 @@ import { describeEvent, describeEvents } from "./codeChanges.ts"
 import { makeCurrentTask, makeTaskRequest } from "./currentTask.ts"
 import { awaitStore, type EngineContext, isKeyError } from "./engineContext.ts"
 import type { FoundHandler } from "./handlerRegistry.ts"
+import { pin } from "./pinning.ts"
 import { Run } from "./run.ts"
 import { hasActed } from "./steps.ts"
 import { type EventKey, isUnobserved, TaskLog } from "./taskLog.ts"
@@ -93,6 +94,7 @@ export const runExecution = (engine: EngineContext, execution: Execution): Effec
       if (task.status === "cancelled" || log.givenUpAfter !== undefined) yield* cancelChildren(store, id)
       const known: FoundHandler | undefined = engine.handlers.find(task.tool)
       const found: FoundHandler | undefined = known ?? (yield* waitForHandler(engine, task))
+      if (found !== undefined) task = yield* pin(engine, task, log, found.handler)
       const next: Next = found === undefined
         ? yield* releaseUntilHandled(engine, execution, task)
         // It may have been cancelled meanwhile.

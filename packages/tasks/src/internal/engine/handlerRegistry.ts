@@ -54,6 +54,13 @@ export class HandlerRegistry extends Data.Class<RegistryOptions> {
   additions = 0
   readonly #added = Latch.makeUnsafe()
 
+  readonly #unpinned = new Set<string>()
+
+  /** Records that tasks of a tool cannot be pinned. Returns whether that is new. */
+  noteUnpinned(tool: string): boolean {
+    return this.#unpinned.size < this.#unpinned.add(tool).size
+  }
+
   /** Whether the process has no handlers: its program is starting or ending. */
   get isEmpty(): boolean {
     return this.#all.length === 0

@@ -154,6 +154,13 @@ export interface ToolPolicyOptions extends TaskPolicyOptions {
    */
   readonly retry?: Retry<Outcome> | undefined
   /**
+   * Which workers continue a task after a deployment of changed code. `autoUpgrade`, the default: any, with their own code.
+   * `pinned`: those of the `deployment` that began it (`PostgresTasks.Options`), which must run until its tasks have ended, or
+   * until an operator moves them to another pool (`skein tasks move`). It has no effect in memory and with `SqliteTasks`,
+   * where all processes run one program.
+   */
+  readonly versioning?: "autoUpgrade" | "pinned" | undefined
+  /**
    * The limits on tasks of this tool, in place of `Tasks.Options.limits.perTool`. At a limit a call is rejected with
    * `-32603`, and no task is created.
    */
@@ -366,6 +373,7 @@ export const policyOf = (tool: PolicyTool, settings: TaskSettings) => {
     limits: options.limits === undefined ? settings.limits : { ...settings.limits, tool: options.limits },
     asTask: options.asTask,
     retry: options.retry && retryOf(tool.definition.name, options.retry),
+    pinned: durable && options.versioning === "pinned",
     inputFrom: options.inputFrom ?? "caller"
   }
 }

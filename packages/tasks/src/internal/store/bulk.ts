@@ -8,8 +8,8 @@ import * as Effect from "effect/Effect"
 import type { OperatorAction, TaskCount } from "../../TaskAdmin.ts"
 import { truncateLine } from "../base/text.ts"
 import { maxNameChars, numberOf, optionalTextOf, type Row, textOf } from "./database.ts"
-import { associatedData, type StoreContext } from "./rows.ts"
-import { rankOf } from "./lifecycle.ts"
+import { associatedData, queued, type StoreContext } from "./rows.ts"
+import { rankOf, tooLong } from "./lifecycle.ts"
 import type { BulkStore } from "./store.ts"
 import { escape, unescape } from "./storedText.ts"
 import { isInQueue, select } from "./taskFilter.ts"
@@ -17,12 +17,16 @@ import { isInQueue, select } from "./taskFilter.ts"
 const idOf = (row: Row): string => textOf(row, "id")
 
 /** Makes the operations. */
-export const make = ({ database, texts }: StoreContext): BulkStore => {
+export const make = ({ database, signals, texts }: StoreContext): BulkStore => {
   const inTasks = `IN (${database.textsOfJson})`
 
   const updatePriority = database.prepare(
     `UPDATE skein_task_queue SET priority = CAST(? AS INTEGER) WHERE task_id ${inTasks} RETURNING task_id AS id`
   )
+  const updatePool = database.prepare(
+    `UPDATE skein_task_queue SET pool = CAST(? AS TEXT) WHERE task_id ${inTasks} RETURNING task_id AS id, pool, state, gate`
+  )
+  const updateTaskPool = database.prepare(`UPDATE skein_tasks SET pool = CAST(? AS TEXT) WHERE id ${inTasks}`)
   const insertNote = database.prepare(
     `INSERT INTO skein_task_notes (task_id, at, action, source, detail)
      SELECT id, CAST(? AS BIGINT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT)
@@ -64,6 +68,19 @@ export const make = ({ database, texts }: StoreContext): BulkStore => {
       }),
     setPriority: (ids, priority) =>
       Effect.map(updatePriority(rankOf(priority), JSON.stringify(ids)), (rows) => rows.map(idOf)),
+    setPool: (ids, given) => {
+      const pool = escape(given)
+      if (pool.length > maxNameChars) return Effect.fail(tooLong("pool"))
+      return database.transaction(
+        Effect.gen(function*() {
+          const moved = yield* updatePool(pool, JSON.stringify(ids))
+          const found = moved.map(idOf)
+          if (found.length > 0) yield* updateTaskPool(pool, JSON.stringify(found))
+          yield* signals.announce(moved.filter(({ state }) => Number(state) === queued.ready))
+          return found
+        })
+      )
+    },
     note: (ids, { action, by, detail }) =>
       Effect.flatMap(database.now, (now) =>
         insertNote(

@@ -186,6 +186,8 @@ export interface BulkStore {
     ids: ReadonlyArray<string>,
     priority: number
   ) => Effect.Effect<ReadonlyArray<string>, TaskError>
+  /** Moves tasks that are not settled to a pool. */
+  readonly setPool: (ids: ReadonlyArray<string>, pool: string) => Effect.Effect<ReadonlyArray<string>, TaskError>
   /** Adds a note to the tasks that exist. */
   readonly note: (ids: ReadonlyArray<string>, note: Note) => Effect.Effect<unknown, TaskError>
   /** The notes of a task, in their order. */
