@@ -127,8 +127,8 @@ const sqlite = async (): Promise<void> => {
 
   if (size !== "quick") {
     // The first run starts with the migrations. The others start before the commit where they begin to differ from it: a
-    // race, a question without an answer, a failure, a cancellation.
-    const moments = [[1, 1], [9, 8], [5, 7], [4, 7], [3, 7]] as const
+    // race, a question without an answer, a failure, a cancellation, an event, children, a section.
+    const moments = [[1, 1], [9, 8], [5, 7], [4, 7], [3, 7], [11, 5], [12, 5], [13, 5]] as const
     for (const [order, first] of size === "short" ? moments.slice(0, 1) : moments) {
       await timed(`SQLite, SIGKILL before each commit of a task (${kindOf(order)})`, async () => {
         const { deaths, problems } = await everywhere(order, "before", first)

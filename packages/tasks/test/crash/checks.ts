@@ -2,7 +2,7 @@
  * Invariants of orders after all of them have ended, however often their process was killed.
  */
 import { DatabaseSync } from "node:sqlite"
-import { asks, cancelled, kindOf } from "./orders.ts"
+import { asks, cancelled, kindOf, parcels } from "./orders.ts"
 import type { Call } from "./outsideLog.ts"
 
 /** The content of the orders database. */
@@ -12,6 +12,11 @@ export interface Found {
   readonly tally: number
   /** The counter of all tasks. */
   readonly counted: { readonly live: number; readonly retained: number }
+  /** The number of tasks that the counter has to count. */
+  readonly all: number
+  /** The events that were not received, and the items of output, by their tasks. */
+  readonly unreceived: ReadonlyArray<{ readonly task: string }>
+  readonly output: ReadonlyArray<{ readonly task: string; readonly place: number; readonly value: string }>
   /** State 1 is answered. */
   readonly questions: ReadonlyArray<{ readonly task: string; readonly state: number }>
 }
@@ -23,6 +28,10 @@ export interface Row {
   readonly outcome: string | null
 }
 
+/** The statements for `Found`. */
+export const unreceived = "SELECT task_id AS task FROM skein_task_events WHERE value IS NOT NULL"
+export const output = "SELECT task_id AS task, place, value FROM skein_task_output ORDER BY task_id, place"
+
 /** Reads the file of a process that has ended. */
 export const read = (file: string): Found => {
   const database = new DatabaseSync(file)
@@ -30,7 +39,12 @@ export const read = (file: string): Found => {
     const all = (sql: string): ReadonlyArray<unknown> => database.prepare(sql).all()
     const [counted] = all("SELECT live, retained FROM skein_task_counts WHERE kind = 0")
     return {
-      tasks: all("SELECT id, status, args, outcome FROM skein_tasks ORDER BY created_at") as ReadonlyArray<Row>,
+      tasks: all(
+        "SELECT id, status, args, outcome FROM skein_tasks WHERE tool = 'order' ORDER BY created_at"
+      ) as ReadonlyArray<Row>,
+      all: (all("SELECT COUNT(*) AS count FROM skein_tasks")[0] as { readonly count: number }).count,
+      unreceived: all(unreceived) as Found["unreceived"],
+      output: all(output) as Found["output"],
       ledger: all("SELECT task, step FROM ledger") as Found["ledger"],
       tally: (all("SELECT count FROM tally")[0] as { readonly count: number }).count,
       counted: counted as Found["counted"],
@@ -59,7 +73,7 @@ const transactional = ["reserve", "book"]
  * client received as cancelled.
  */
 export const check = (
-  { counted, ledger, questions, tally, tasks }: Found,
+  { all, counted, ledger, output, questions, tally, tasks, unreceived }: Found,
   calls: Iterable<Call>,
   acknowledged: Iterable<string>,
   reportedCancelled: Iterable<string>
@@ -115,6 +129,8 @@ export const check = (
       if (commits("reserve") > 0) one("refund", effects("refund"))
       expect(effects("refund") <= effects("charge"), () => `${about}: refunded, and never charged`)
       undoneAs("cancelled", effects("refund") === 0)
+      const [load, unload] = [effects("load"), effects("unload")]
+      expect(load === unload && load <= 1, () => `${about}: it was loaded ${load} times, and unloaded ${unload} times`)
       continue
     }
     expect(!stopped.has(id), () => `${about}: its cancellation was acknowledged`)
@@ -131,6 +147,18 @@ export const check = (
       one("release", commits("release"))
       undoneAs("failed", false)
     } else {
+      if (kind === "is paid") {
+        for (const event of ["paid", "sent"]) one(`the event ${event}`, effects(event))
+        none("an event that is not received", unreceived.filter(({ task }) => task === id).length)
+      }
+      if (kind === "has parcels") {
+        for (const parcel of parcels) one(`parcel ${parcel}`, effects(`parcel ${parcel}`))
+        const items = output.filter(({ task }) => task === id)
+        const right = items.map(({ place, value }) => `${place} ${value}`).join() ===
+          parcels.map((parcel, place) => `${place} "parcel ${parcel}"`).join()
+        expect(right, () => `${about}: its output is ${JSON.stringify(items)}`)
+      }
+      if (kind === "cancelled while it moves") { for (const step of ["load", "unload"]) one(step, effects(step)) }
       if (kind === "races") one("the winner of the race", effects("winner"))
       count.completed++
       expect(text.includes(`Order ${order} is on its way`), () => `${about}: it says ${text}`)
@@ -142,10 +170,12 @@ export const check = (
     }
   }
   expect(counted.live === 0, () => `${counted.live} are counted as live`)
-  expect(counted.retained === tasks.length, () => `${counted.retained} are counted, and ${tasks.length} are there`)
+  expect(counted.retained === all, () => `${counted.retained} are counted, and ${all} are there`)
   // Each run writes down the winner of a race, and the reason of its compensations.
   const repeated =
-    [...times].filter(([name, number]) => !/ (?:winner|reason)$/.test(name) && number > (keys.get(name)?.size ?? 0))
+    [...times].filter(([name, number]) =>
+      !/ (?:winner|reason|paid|sent)$/.test(name) && number > (keys.get(name)?.size ?? 0)
+    )
       .length
   return { ...count, repeated, problems }
 }

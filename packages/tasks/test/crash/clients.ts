@@ -101,6 +101,15 @@ export const make = (options: Options): Effect.Effect<Clients, ClientError.Clien
           )
         )
 
+    /** Pays a task, perhaps several times. */
+    const pay = (task: string): Effect.Effect<void> =>
+      client.callTool("pay", { task, receipt: `${Math.floor(random() * 1e9)}` }).pipe(
+        Effect.filterOrFail(({ isError }) => isError !== true),
+        Effect.retry(again),
+        Effect.orDie,
+        Effect.asVoid
+      )
+
     return {
       reported,
       describeUnfinished: () =>
@@ -122,6 +131,11 @@ export const make = (options: Options): Effect.Effect<Clients, ClientError.Clien
             unfinished.set(order, `the response to its cancellation (${started.id})`)
             yield* retrying(started.cancel)
           }
+          if (kindOf(order) === "is paid") {
+            yield* Effect.sleep(random() * 1000)
+            unfinished.set(order, `its payment (${started.id})`)
+            yield* pay(started.id)
+          }
           unfinished.set(order, `its end (${started.id})`)
           yield* ended(started.handle)
           unfinished.delete(order)
@@ -130,7 +144,8 @@ export const make = (options: Options): Effect.Effect<Clients, ClientError.Clien
       adopt: (taskId) =>
         Effect.suspend(() => {
           adopted = true
-          return ended({ taskId })
+          // It is a payment for those that wait for one.
+          return Effect.andThen(Effect.timeoutOption(pay(taskId), "5 seconds"), ended({ taskId }))
         })
     }
   })

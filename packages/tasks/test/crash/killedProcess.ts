@@ -48,7 +48,8 @@ const Orders = McpServer.layer(
 const customer = Effect.gen(function*() {
   const engine = yield* TaskEngine
   const sql = yield* SqlClient
-  const [made] = yield* engine.list([owner], { limit: 1 })
+  // Its parcels have the same owner.
+  const made = (yield* engine.list([owner], { limit: 100 })).find(({ tool }) => tool === "order")
   const { id } = made ?? (yield* engine.submit({
     tool: "order",
     args: { order },
@@ -68,7 +69,14 @@ const customer = Effect.gen(function*() {
     const [question] = state.questions
     if (isFinal(state)) return Effect.void
     if (cancelled(kind)) {
-      return question !== undefined || state.statusMessage === "Rests" && !asks(kind) ? engine.cancel(id) : Effect.void
+      const place = kind === "cancelled while it moves" ? "Moves" : "Rests"
+      return question !== undefined || state.statusMessage === place && !asks(kind) ? engine.cancel(id) : Effect.void
+    }
+    if (state.statusMessage === "Waits to be paid") {
+      return Effect.andThen(
+        engine.send(id, "paid", { receipt: "R1" }, { key: "paid" }),
+        engine.sendAll("sent", id, { receipt: "R1" }, { key: "sent" })
+      )
     }
     return question === undefined
       ? Effect.void

@@ -1,12 +1,17 @@
 /**
- * The task that is killed: an order of five steps with a sleep, a question, a retry, a failure or a cancellation. A
+ * The task that is killed: an order of five steps with a sleep, a question, a retry, a failure, a cancellation, events from
+ * outside, children and output, or a section that a cancellation waits for. A
  * transactional step adds a row to `ledger`, which has no unique index, and increments `tally`.
  */
 import * as Elicitation from "@skein/server/Elicitation"
+import * as Tool from "@skein/server/Tool"
+import type { CurrentTask } from "@skein/tasks/CurrentTask"
 import * as Step from "@skein/tasks/Step"
 import * as Task from "@skein/tasks/Task"
+import { TaskEngine } from "@skein/tasks/TaskEngine"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { SqlClient } from "effect/sql/SqlClient"
@@ -24,7 +29,10 @@ export const kinds = [
   "asks",
   "retries",
   "races",
-  "plain"
+  "plain",
+  "is paid",
+  "has parcels",
+  "cancelled while it moves"
 ] as const
 
 export type Kind = typeof kinds[number]
@@ -32,7 +40,11 @@ export type Kind = typeof kinds[number]
 export const kindOf = (order: number): Kind => kinds[order % kinds.length]!
 
 export const asks = (kind: Kind): boolean => kind === "asks" || kind === "cancelled while it asks"
-export const cancelled = (kind: Kind): boolean => kind === "cancelled" || kind === "cancelled while it asks"
+export const cancelled = (kind: Kind): boolean =>
+  kind === "cancelled" || kind === "cancelled while it asks" || kind === "cancelled while it moves"
+
+/** The numbers of the parcels of an order. */
+export const parcels = [1, 2, 3] as const
 
 class Busy extends Schema.TaggedError<Busy>()("Busy", {}) {
   override readonly message = "Nobody is there to pack it"
@@ -84,7 +96,66 @@ const definition = Task.make("order", {
   limits: { live: 1000, retained: 100_000 }
 })
 
-export const orders = ({ outside, pace }: Options) =>
+const parcel = Task.make("parcel", {
+  input: { order: Schema.Int, parcel: Schema.Int, of: Schema.String },
+  limits: { live: 1000, retained: 100_000 }
+})
+
+/** Pays an order, as a webhook does: twice with the same keys, if its response was lost. */
+const pay = Tool.layer(
+  Tool.make("pay", { input: { task: Schema.String, receipt: Schema.String } }),
+  ({ receipt, task }) =>
+    Effect.gen(function*() {
+      const { send, sendAll } = yield* TaskEngine
+      yield* send(task, "paid", { receipt }, { key: "paid" })
+      yield* sendAll("sent", task, { receipt }, { key: "sent" })
+      return "paid"
+    })
+)
+
+/** The orders, their parcels, and how they are paid. */
+export const orders = (options: Options) =>
+  Layer.mergeAll(
+    ordering(options),
+    Task.layer(parcel, ({ of, order, parcel }) => {
+      const wrapped: Effect.Effect<void, never, CurrentTask> = Step.run("wrap", {}, (key) =>
+        Effect.andThen(
+          Effect.sleep(Math.random() * options.pace),
+          options.outside.act({ task: of, order, step: `parcel ${parcel}`, key })
+        ))
+      return Effect.as(wrapped, `parcel ${parcel}`)
+    }),
+    pay
+  )
+
+/** Two steps of which none may be without the other. */
+const move = (out: (step: string) => Effect.Effect<void, never, CurrentTask>) =>
+  Task.nonCancellable(
+    "move",
+    Effect.andThen(Effect.andThen(Task.setStatusMessage("Moves"), out("load")), out("unload"))
+  )
+
+/** The payment of an order, and the notice that it is sent. Each run writes them down. */
+const payment = (order: number, task: string, { act }: Outside) => {
+  const received = (name: string, topic?: string) =>
+    Effect.flatMap(
+      Effect.orDie(Task.awaitEvent(name, { topic, schema: Schema.Struct({ receipt: Schema.String }) })),
+      ({ receipt }) => act({ task, order, step: name, key: `${task} ${name} ${receipt}` })
+    )
+  return Task.setStatusMessage("Waits to be paid").pipe(
+    Effect.andThen(received("paid")),
+    Effect.andThen(received("sent", task))
+  )
+}
+
+/** The parcels of an order as children, and as its output. */
+const pack = (order: number, task: string) =>
+  Effect.orDie(Effect.flatMap(
+    Task.forEach(parcel, parcels.map((parcel) => ({ order, parcel, of: task })), { concurrency: 2 }),
+    (packed) => Effect.forEach(packed, (name) => Task.emit(name), { discard: true })
+  ))
+
+const ordering = ({ outside, pace }: Options) =>
   Task.layer(definition, ({ order }) =>
     Effect.gen(function*() {
       const task = yield* Task.id
@@ -112,6 +183,9 @@ export const orders = ({ outside, pace }: Options) =>
       yield* within("reserve").pipe(
         Step.withCompensation((_, reason) => Effect.andThen(noteReason(reason), within("release")))
       )
+      if (kind === "cancelled while it moves") yield* move(out)
+      if (kind === "is paid") yield* payment(order, task, outside)
+      if (kind === "has parcels") yield* pack(order, task)
       yield* Task.setStatusMessage("Rests")
       yield* Step.sleep("rest", kind === "naps" ? 5100 : 50)
       if (kind === "races") yield* race(order, task, outside)

@@ -6,7 +6,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import { setTimeout as sleep } from "node:timers/promises"
-import { check, type Found, type Summary } from "../checks.ts"
+import { check, type Found, output, type Summary, unreceived } from "../checks.ts"
 import * as Clients from "../clients.ts"
 import { settled } from "../crash.ts"
 import type { Fleet } from "./fleet.ts"
@@ -116,6 +116,9 @@ const read = async (fleet: Fleet, before: ReadonlySet<string>): Promise<Found> =
       "SELECT task, step FROM ledger WHERE task IN (SELECT id FROM skein_tasks WHERE tool = 'order')"
     )).filter(({ task }) => !before.has(task)),
     tally: 0,
+    all: tasks.length - before.size,
+    unreceived: await fleet.query(unreceived),
+    output: await fleet.query(output),
     counted: { live: Number(count!.live), retained: Number(count!.retained) - before.size },
     questions: await fleet.query("SELECT task_id AS task, state FROM skein_task_questions")
   }
