@@ -139,7 +139,7 @@ describe("SQLite", () => {
       const env = { SKEIN_TASKS: filename }
       writeFileSync(filename, "")
       const [dryRun = "", migrate = ""] = commandsOf("skein tasks migrate").split("\n")
-      expect(yield* shell(folder, dryRun, env)).toBe("There are no tables, and this program needs version 11.\n")
+      expect(yield* shell(folder, dryRun, env)).toBe("There are no tables, and this program needs version 13.\n")
       expect(yield* shell(folder, migrate, env)).toBe("There were no tables, and have version 11 now.\n")
       const context = yield* Layer.build(SqliteTasks.layer({ filename, migrate: false }))
       const { id } = yield* Effect.gen(function*() {

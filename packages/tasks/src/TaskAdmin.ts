@@ -524,7 +524,7 @@ export class TaskAdmin extends Context.Service<TaskAdmin, {
    * if (replay._tag === "Differs") yield* Effect.logError(`${replay.recorded} is now ${replay.code}`)
    */
   readonly replay: (exported: unknown) => Effect.Effect<Replay, TaskError>
-  /** The numbers of tasks by tool and status, and the queue. It reads all tasks: call it every few seconds at most. */
+  /** The numbers of tasks by tool and status, and the queue. It reads the queue, and not the tasks that are completed. */
   readonly statistics: Effect.Effect<Statistics, TaskError>
   /** The workers of a database; none of a store whose one process runs all tasks. */
   readonly workers: Effect.Effect<ReadonlyArray<WorkerState>, TaskError>

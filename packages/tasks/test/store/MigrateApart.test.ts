@@ -44,9 +44,9 @@ describe("SQLite", () => {
       expect((yield* Effect.flip(SqliteTasks.migrate({ filename, dryRun: true }))).message).toContain("no such file")
       expect(existsSync(filename)).toBe(false)
       expect(yield* failureOf(SqliteTasks.layer({ filename, migrate: false }))).toBe(noTables)
-      expect(yield* SqliteTasks.migrate({ filename, dryRun: true })).toEqual({ from: 0, to: 11 })
-      expect(yield* SqliteTasks.migrate({ filename })).toEqual({ from: 0, to: 11 })
-      expect(yield* SqliteTasks.migrate({ filename })).toEqual({ from: 11, to: 11 })
+      expect(yield* SqliteTasks.migrate({ filename, dryRun: true })).toEqual({ from: 0, to: 13 })
+      expect(yield* SqliteTasks.migrate({ filename })).toEqual({ from: 0, to: 13 })
+      expect(yield* SqliteTasks.migrate({ filename })).toEqual({ from: 13, to: 13 })
       yield* Layer.build(SqliteTasks.layer({ filename, migrate: false }))
       expect((yield* Effect.flip(SqliteTasks.migrate({ filename }))).reason._tag).toBe("FileLocked")
     }))
@@ -66,8 +66,8 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
       expect(yield* failureOf(PostgresTasks.layer(options))).toContain("permission denied")
       expect(yield* failureOf(PostgresTasks.layer({ ...options, migrate: false }))).toBe(noTables)
 
-      expect(yield* PostgresTasks.migrate({ url, dryRun: true })).toEqual({ from: 0, to: 11 })
-      expect(yield* PostgresTasks.migrate({ url })).toEqual({ from: 0, to: 11 })
+      expect(yield* PostgresTasks.migrate({ url, dryRun: true })).toEqual({ from: 0, to: 13 })
+      expect(yield* PostgresTasks.migrate({ url })).toEqual({ from: 0, to: 13 })
       // As the guide says.
       yield* admin.unsafe(`GRANT USAGE ON SCHEMA public TO ${role}`)
       const tables = yield* admin.unsafe<{ name: string }>(
@@ -175,9 +175,9 @@ describe.skipIf(server === undefined)("PostgreSQL", () => {
           return fiber
         }))
         const done = yield* Fiber.join(migrations)
-        expect(done.every(({ to }) => to === 11)).toBe(true)
+        expect(done.every(({ to }) => to === 13)).toBe(true)
         expect(yield* valid).toBe(true)
-        expect(yield* sql`SELECT version FROM skein_task_versions ORDER BY version`).toHaveLength(11)
+        expect(yield* sql`SELECT version FROM skein_task_versions ORDER BY version`).toHaveLength(13)
         yield* Layer.build(PostgresTasks.layer({ url, migrate: false }))
       }).pipe(Effect.scoped),
     60_000

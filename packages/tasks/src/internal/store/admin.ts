@@ -8,7 +8,17 @@ import * as Struct from "effect/Struct"
 import type { ListedTask, Statistics, TaskFilter, TaskPlace, WorkerState } from "../../TaskAdmin.ts"
 import type { TaskError } from "../../TaskError.ts"
 import { maxTime, numberOf, optionalNumberOf, optionalTextOf, type Row, textOf } from "./database.ts"
-import { errorKinds, isWaitingForCode, listColumns, queued, type StoreContext, toListed, waitKinds } from "./rows.ts"
+import { counterOf } from "./counters.ts"
+import {
+  errorKinds,
+  isException,
+  isWaitingForCode,
+  listColumns,
+  queued,
+  type StoreContext,
+  toListed,
+  waitKinds
+} from "./rows.ts"
 import type { QueueCount } from "../telemetry/taskMetrics.ts"
 import type { AdminStore, CheckStore, UnsettledTask } from "./store.ts"
 import { labelsOf, toLabels } from "./labels.ts"
@@ -148,11 +158,17 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
      WHERE newest.tool = ? AND log.started_at IS NOT NULL`
   )
 
-  const selectStatus = database.prepare(
-    `SELECT tool, status, COUNT(*) AS tasks,
-       SUM(CASE WHEN is_error = ${errorKinds.none} THEN 0 ELSE 1 END) AS errors,
-       SUM(CASE WHEN is_error = ${errorKinds.declined} THEN 1 ELSE 0 END) AS declined
-     FROM skein_tasks GROUP BY tool, status ORDER BY tool, status`
+  // One statement, so that all numbers are of one moment.
+  const selectNumbers = database.prepare(
+    `SELECT tool, '' AS status, 0 AS is_error, live, retained AS tasks FROM (${
+      countedTools(database.isPostgres)
+    }) AS counted
+     UNION ALL
+     SELECT tool, status, is_error, 0, COUNT(*) FROM skein_tasks WHERE ${isException} GROUP BY tool, status, is_error
+     UNION ALL
+     SELECT queue.tool, 'input_required', 0, 0, COUNT(DISTINCT questions.task_id)
+     FROM skein_task_questions AS questions JOIN skein_task_queue AS queue ON queue.task_id = questions.task_id
+     WHERE questions.state = 0 GROUP BY queue.tool`
   )
   const selectWorkers = database.prepare(
     `SELECT id, pools, host, pid, application, started_at, expires_at, expires_at < ${database.currentTime} AS lost, (
@@ -197,15 +213,9 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
       return Effect.map(selectTool(tool, tool, tool), (rows) => rows.length > 0)
     },
     statistics: Effect.map(
-      Effect.all([selectStatus(), queueCounts]),
-      ([statuses, counts]): Statistics => ({
-        tasks: statuses.map((row) => ({
-          tool: unescape(textOf(row, "tool")),
-          status: textOf(row, "status") as TaskStatus,
-          count: numberOf(row, "tasks"),
-          errors: numberOf(row, "errors"),
-          declined: numberOf(row, "declined")
-        })),
+      Effect.all([selectNumbers(), queueCounts]),
+      ([numbers, counts]): Statistics => ({
+        tasks: toNumbers(numbers),
         queue: counts.map((count) => Struct.omit(count, ["openQuestions"]))
       })
     ),
@@ -221,6 +231,53 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
         running: numberOf(row, "tasks")
       })))
   }
+}
+
+/** The tools with tasks, from their counters, with how many are live and how many are stored. */
+const countedTools = (isPostgres: boolean): string =>
+  isPostgres
+    ? `SELECT names.name AS tool, counted.live, counted.retained FROM (
+         SELECT name FROM skein_task_counters WHERE kind = 1 UNION SELECT name FROM skein_task_counts WHERE kind = 1
+       ) AS names CROSS JOIN LATERAL ${counterOf("1", "names.name")} AS counted`
+    : "SELECT name AS tool, live, retained FROM skein_task_counts WHERE kind = 1"
+
+/** The numbers of tasks by tool and status: the tasks that are in no row of a status work, or are completed. */
+const toNumbers = (rows: ReadonlyArray<Row>): Statistics["tasks"] => {
+  const found = new Map<string, Map<TaskStatus, Omit<Statistics["tasks"][number], "tool" | "status">>>()
+  const toolOf = (row: Row) => {
+    const tool = textOf(row, "tool")
+    const statuses = found.get(tool) ?? new Map()
+    found.set(tool, statuses)
+    return (status: TaskStatus, count: number, errors = 0, declined = 0): void => {
+      const known = statuses.get(status) ?? { count: 0, errors: 0, declined: 0 }
+      statuses.set(status, {
+        count: known.count + count,
+        errors: known.errors + errors,
+        declined: known.declined + declined
+      })
+    }
+  }
+  for (const row of rows) {
+    const add = toolOf(row)
+    const tasks = numberOf(row, "tasks")
+    const status = textOf(row, "status")
+    if (status === "") {
+      const live = numberOf(row, "live")
+      add("working", live)
+      add("completed", tasks - live)
+      continue
+    }
+    const error = numberOf(row, "is_error")
+    const isCounted = error !== errorKinds.none
+    add(status as TaskStatus, tasks, isCounted ? tasks : 0, error === errorKinds.declined ? tasks : 0)
+    add(status === "input_required" ? "working" : "completed", -tasks)
+  }
+  return [...found].sort(([one], [other]) => one < other ? -1 : 1).flatMap(([tool, statuses]) =>
+    [...statuses].sort(([one], [other]) => one < other ? -1 : 1)
+      // Tasks that end at this moment may be missing.
+      .filter(([, { count }]) => count > 0)
+      .map(([status, numbers]) => ({ tool: unescape(tool), status, ...numbers }))
+  )
 }
 
 const toUnsettled = (row: Row): UnsettledTask => {

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import type { TaskError } from "../../TaskError.ts"
 import { createCounters } from "./counters.ts"
 import { type Database, maxTime, type Row, runAll, storeError, storeFailure } from "./database.ts"
+import { hasFailed, isException } from "./rows.ts"
 
 /** An index: `CREATE <kind> <name> ON <target>`. */
 interface Index {
@@ -342,6 +343,20 @@ const createAddressees = (database: Database) =>
      WHERE state = 0 AND addressee IS NOT NULL`
   ])
 
+/** The tasks that operators look for first. */
+const failedTasks: Index = {
+  kind: "INDEX",
+  name: "skein_tasks_failed",
+  target: `skein_tasks (created_at, id) WHERE ${hasFailed}`
+}
+
+/** The ended tasks that are not completed without an error: few, and the others are the rest of all. */
+const exceptions: Index = {
+  kind: "INDEX",
+  name: "skein_tasks_exceptions",
+  target: `skein_tasks (tool, status, is_error) WHERE ${isException}`
+}
+
 const migrations: ReadonlyArray<Migration> = [
   createTables,
   submissionKeys,
@@ -353,7 +368,9 @@ const migrations: ReadonlyArray<Migration> = [
   createHeartbeats,
   createQueueKeys,
   singletonKeys,
-  createAddressees
+  createAddressees,
+  failedTasks,
+  exceptions
 ]
 
 /** The keys of PostgreSQL advisory locks: "skein" as a number, and two more. `SqlTokenStore` has the number between. */

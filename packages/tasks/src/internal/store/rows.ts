@@ -45,6 +45,12 @@ export const errorKinds = { none: 0, failed: 1, declined: 2 } as const
 /** The values of `waits`. */
 export const waitKinds = { no: 0, tool: 1, code: 2 } as const
 
+/** The condition for failed tasks: that of an index, as it stands. */
+export const hasFailed = `(status = 'failed' OR is_error = ${errorKinds.failed})`
+
+/** The condition for ended tasks that are not completed without an error. It is that of an index, too. */
+export const isException = "(status = 'failed' OR status = 'cancelled' OR is_error <> 0)"
+
 /** The columns of a listing. */
 export const listColumns = `id, tool, pool, owner, status, version, created_at, updated_at, ttl, poll_interval,
   progress, progress_total, progress_message, message, waits, is_error, caller`

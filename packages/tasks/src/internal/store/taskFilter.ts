@@ -6,7 +6,7 @@ import type { TaskFilter } from "../../TaskAdmin.ts"
 import type { ListPosition } from "../../TaskState.ts"
 import { type Database, type Parameter, toStoredMillis } from "./database.ts"
 import { hasLabel } from "./labels.ts"
-import { errorKinds, isLive, live, ownerToRow, queued, waitKinds } from "./rows.ts"
+import { hasFailed as failedCondition, isLive, live, ownerToRow, queued, waitKinds } from "./rows.ts"
 import { escape } from "./storedText.ts"
 
 /** The tables and the conditions of a statement, with its parameters. */
@@ -52,7 +52,6 @@ export const select = (
     createdBefore,
     endedAfter,
     endedBefore,
-    hasFailed,
     hasFailedCompensation,
     ids,
     labels,
@@ -70,7 +69,7 @@ export const select = (
   if (owner !== undefined) add("skein_tasks.owner = ?", ownerToRow(owner))
   if (parent !== undefined) add("skein_tasks.id IN (SELECT child FROM skein_task_children WHERE parent = ?)", parent)
   if (worker !== undefined) add(`queue.state = ${queued.running} AND queue.worker = ?`, worker)
-  if (hasFailed === true) add(`(skein_tasks.status = 'failed' OR skein_tasks.is_error = ${errorKinds.failed})`)
+  if (filter.hasFailed === true) add(failedCondition)
   if (filter.needsAttention === true) add(`skein_tasks.waits = ${waitKinds.code} AND queue.task_id IS NOT NULL`)
   for (const [name, value] of Object.entries(labels ?? {})) add(hasLabel, escape(name), escape(value))
   if (hasFailedCompensation === true) {
