@@ -2,10 +2,11 @@
  * The tasks of an engine as rows of the console, in groups:
  *
  * - Queue: the tools, with the numbers of their tasks and the age of the oldest one that waits for a worker. A tool can be
- *   paused and resumed.
+ *   paused and resumed, all of its tasks cancelled or checked, and all failed ones run again.
  * - Workers, where several processes run the tasks.
  * - Tasks: those that have not ended, with what each waits for, and their logs and open questions on request.
- *   Interrupting a row cancels its task, and its compensations run. A task that waits can be checked now.
+ *   Interrupting a row cancels its task, and its compensations run. A task that waits can be checked now. A step that takes ten
+ *   times its median is marked, and the steps that run are shown with their heartbeats.
  * - Tasks that need attention, if there are some: they wait for other code, and an operator can let them end.
  * - Tasks that ended with an error: the newest ones, with their reasons and logs. They can run again, from the beginning or from a step.
  *
@@ -17,12 +18,14 @@
  *   Layer.provide([ConsoleSource.ConsoleSources.layer, SqliteTasks.layer({ filename: "tasks.db" })])
  * )
  */
-import { type Statistics, TaskAdmin } from "@skein/tasks/TaskAdmin"
+import { type Statistics, TaskAdmin, type TaskFilter } from "@skein/tasks/TaskAdmin"
 import type { TaskError } from "@skein/tasks/TaskError"
 import type { TaskStatus } from "@skein/protocol/Task"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ConsoleSource from "./ConsoleSource.ts"
+import * as BulkActions from "./internal/tasks/bulkActions.ts"
 import { makeOverviews, OverviewInterval } from "./internal/tasks/overview.ts"
 import * as QueueRows from "./internal/tasks/queueRows.ts"
 import * as TaskRows from "./internal/tasks/taskRows.ts"
@@ -39,6 +42,7 @@ const makeSource = (admin: TaskAdmin["Service"], interval: number): ConsoleSourc
     Effect.gen(function*() {
       const limit = Math.min(query.limit, maxListed)
       const tasks = yield* admin.list({ status: live }, { limit })
+      const now = yield* Clock.currentTimeMillis
       const overview = yield* overviews.read(limit)
       const { at, statistics, tools, workers } = overview
       /** A group of tasks. The numbers may be older than the list. */
@@ -46,13 +50,14 @@ const makeSource = (admin: TaskAdmin["Service"], interval: number): ConsoleSourc
         id: string,
         label: string,
         busy: ConsoleSource.State,
+        actions: ReadonlyArray<ConsoleSource.Action>,
         countOf: (one: Statistics["tasks"][number]) => number,
         listed: typeof tasks
       ): ConsoleSource.Node => {
         const counted = statistics.tasks.reduce((sum, one) => sum + countOf(one), 0)
         const total = listed.length < limit ? listed.length : Math.max(counted, listed.length)
         const more = total === listed.length ? {} : { more: { total, after: TaskRows.toPosition(listed.at(-1)!) } }
-        return { id, kind: "group", label, state: total === 0 ? "idle" : busy, ...more }
+        return { id, kind: "group", label, ...total === 0 ? { state: "idle" } : { state: busy, actions }, ...more }
       }
       const newest = overview.failed.slice(0, limit)
       const waiting = overview.stoppedTasks.slice(0, limit)
@@ -64,20 +69,22 @@ const makeSource = (admin: TaskAdmin["Service"], interval: number): ConsoleSourc
             TaskRows.groups.live,
             "Tasks",
             "running",
+            [BulkActions.cancelAll, BulkActions.wakeAll],
             ({ count, status }) => live.includes(status) ? count : 0,
             tasks
           ),
-          ...tasks.map(TaskRows.liveNode),
+          ...tasks.map(TaskRows.liveNode(now)),
           ...waiting.length === 0
             ? []
-            : [group(TaskRows.groups.stopped, "Tasks that need attention", "failed", () => 0, waiting)],
-          ...waiting.map(TaskRows.stoppedNode),
+            : [group(TaskRows.groups.stopped, "Tasks that need attention", "failed", [], () => 0, waiting)],
+          ...waiting.map(TaskRows.stoppedNode(now)),
           group(
             TaskRows.groups.failed,
             "Tasks that ended with an error",
             statistics.tasks.some(({ count, status }) => status === "failed" && count > 0)
               ? "failed"
               : "completed (error)",
+            [BulkActions.rerunAll],
             ({ count, declined, errors, status }) => status === "failed" ? count : errors - declined,
             newest
           ),
@@ -96,19 +103,19 @@ const makeSource = (admin: TaskAdmin["Service"], interval: number): ConsoleSourc
         limit,
         after: TaskRows.fromPosition(after)
       })
-      return Effect.map(page, (tasks) => ({
-        nodes: tasks.map(isLive ? TaskRows.liveNode : TaskRows.failedNode),
+      return Effect.map(Effect.zip(page, Clock.currentTimeMillis), ([tasks, now]) => ({
+        nodes: tasks.map(isLive ? TaskRows.liveNode(now) : TaskRows.failedNode),
         after: tasks.length < limit ? undefined : TaskRows.toPosition(tasks.at(-1)!)
       }))
     }
     const prefix = Object.values(TaskRows.prefixes).find((one) => parent.startsWith(one))
     if (prefix === undefined) return Effect.succeed({ nodes: [] })
     return Effect.map(
-      admin.inspect(parent.slice(prefix.length), { values: showPayloads }),
-      (task) =>
+      Effect.zip(admin.inspect(parent.slice(prefix.length), { values: showPayloads }), Clock.currentTimeMillis),
+      ([task, now]) =>
         task === undefined
           ? { nodes: [] }
-          : TaskRows.toLogPage(parent, task, after ?? TaskRows.start, limit)
+          : TaskRows.toLogPage(parent, task, now, after ?? TaskRows.start, limit)
     )
   }
 
@@ -127,6 +134,13 @@ const makeSource = (admin: TaskAdmin["Service"], interval: number): ConsoleSourc
     const state = yield* admin.rerun(id, { from: event?.name, by })
     return state === undefined ? nothing("The task has expired") : done(`The new task is ${state.id}`)
   })
+
+  const changeAll = (
+    action: string,
+    filter: TaskFilter,
+    by: string | undefined
+  ): Effect.Effect<ConsoleSource.ActionResult, TaskError> =>
+    Effect.tap(BulkActions.changeAll(admin, action, filter, by), () => Effect.sync(() => overviews.expire()))
 
   const act = (
     id: string,
@@ -150,8 +164,9 @@ const makeSource = (admin: TaskAdmin["Service"], interval: number): ConsoleSourc
     if (kind === "failed" && action === (seq === undefined ? again : rerunFrom)) {
       return rerun(task, seq === undefined ? undefined : Number(seq), by)
     }
-    const isPause = action === QueueRows.actionNames.pause
-    if (kind !== undefined || (!isPause && action !== QueueRows.actionNames.resume)) return Effect.undefined
+    if (kind !== undefined) return Effect.undefined
+    const ofGroup = id === TaskRows.groups.live ? { status: live } : id === TaskRows.groups.failed ? {} : undefined
+    if (ofGroup !== undefined) return BulkActions.isBulk(action) ? changeAll(action, ofGroup, by) : Effect.undefined
     return Effect.gen(function*() {
       const { statistics, tools } = yield* overviews.read(0)
       const row = [...statistics.tasks, ...statistics.queue, ...tools].find(({ tool }) =>
@@ -159,9 +174,11 @@ const makeSource = (admin: TaskAdmin["Service"], interval: number): ConsoleSourc
       )
       if (row === undefined) return undefined
       const { tool } = row
-      if (isPause) {
+      if (BulkActions.isBulk(action)) return yield* changeAll(action, { tool }, by)
+      if (action === QueueRows.actionNames.pause) {
         return (yield* admin.pause(tool)) ? done(`${tool} is paused`) : nothing(`${tool} is paused already`)
       }
+      if (action !== QueueRows.actionNames.resume) return undefined
       return (yield* admin.resume(tool)) ? done(`${tool} runs again`) : nothing(`${tool} is not paused`)
     })
   }

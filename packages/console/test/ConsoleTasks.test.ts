@@ -338,7 +338,12 @@ it.live("shows the queue by tool, and pauses and resumes a tool", () =>
       state: "queued",
       summary: "2 ready",
       details: { ready: 2, waiting: 0, running: 0, pool: "default, ovens" },
-      actions: [{ name: "pause", label: "Pause", confirm: expect.stringContaining("until it is resumed") }]
+      actions: [
+        { name: "pause", label: "Pause", confirm: expect.stringContaining("until it is resumed") },
+        { name: "cancelAll", label: "Cancel all", confirm: expect.stringContaining("undone") },
+        { name: "wakeAll", label: "Check all now" },
+        { name: "rerunAll", label: "Run all again", confirm: expect.stringContaining("new idempotency keys") }
+      ]
     })
     expect(Date.now() - brews!.since!).toBeLessThan(10_000)
     expect(yield* below(brews!.id)).toMatchObject([
@@ -352,7 +357,7 @@ it.live("shows the queue by tool, and pauses and resumes a tool", () =>
     const [, paused] = yield* below("queue")
     expect(paused).toMatchObject({
       state: "paused",
-      actions: [{ name: "resume", label: "Resume" }],
+      actions: [{ name: "resume", label: "Resume" }, {}, {}, {}],
       details: { "paused since": expect.stringMatching(/^2/) }
     })
     yield* runTasks(handlers)
@@ -364,10 +369,53 @@ it.live("shows the queue by tool, and pauses and resumes a tool", () =>
     // A tool that has nothing in the queue keeps its row.
     for (const { state } of yield* admin.list({ tool: "ask" })) yield* admin.cancel(state.id)
     const [idle] = yield* eventually(below("queue"), ([asks]) => asks?.state === "idle")
-    expect(idle).toMatchObject({ label: "ask", actions: [{ name: "pause" }] })
+    expect(idle).toMatchObject({ label: "ask", actions: [{ name: "pause" }, { name: "rerunAll" }] })
     expect(idle!.summary).toBeUndefined()
     expect(yield* below("queue", 1)).toHaveLength(1)
     expect(yield* group("queue", 1)).toMatchObject({ more: { total: 2 } })
+  }).pipe(Effect.provide(program), Effect.scoped))
+
+const failure = { _tag: "Result", result: { content: [], isError: true } } as const
+
+it.live("changes all tasks of a group or of a tool, and tells how many", () =>
+  Effect.gen(function*() {
+    const { act, below, group } = yield* open
+    const { runTasks, submit } = yield* TaskEngine
+    const admin = yield* TaskAdmin
+    yield* runTasks((tool) => tool === "fail" ? { durable: true, run: () => Effect.succeed(failure) } : handlers(tool))
+    const actionsOf = (actions: ReadonlyArray<{ readonly name: string }> = []) => actions.map(({ name }) => name)
+    for (const tool of ["brew", "brew", "ask", "fail"]) yield* submit(task(tool))
+    yield* eventually(admin.list({ hasFailed: true }), (failed) => failed.length === 1)
+    yield* eventually(below("tasks", 10), (rows) => rows.length === 3 && rows.every(({ state }) => state === "waiting"))
+    expect(actionsOf((yield* group("tasks"))!.actions)).toEqual(["cancelAll", "wakeAll"])
+    const [ask, brew, fail] = yield* below("queue", 10)
+    expect([ask, brew, fail].map((row) => actionsOf(row?.actions))).toEqual([
+      ["pause", "cancelAll", "wakeAll", "rerunAll"],
+      ["pause", "cancelAll", "wakeAll", "rerunAll"],
+      ["pause", "rerunAll"]
+    ])
+    expect(yield* act(brew!.id, "wakeAll")).toEqual({ isDone: true, message: "2 tasks are checked now" })
+    expect(yield* act(brew!.id, "cancelAll", "ada")).toEqual({ isDone: true, message: "2 tasks are cancelled" })
+    const cancelled = yield* admin.list({ status: ["cancelled"] })
+    expect(cancelled.map(({ state }) => state.statusMessage)).toEqual(Array(2).fill("Cancelled by an operator"))
+    expect((yield* admin.inspect(cancelled[0]!.state.id))!.actions).toMatchObject([{ action: "wake" }, {
+      action: "cancel",
+      by: "ada"
+    }])
+    expect(yield* act("tasks", "cancelAll")).toEqual({ isDone: true, message: "1 task is cancelled" })
+    expect(yield* act("tasks", "cancelAll")).toEqual({ isDone: false, message: "0 tasks are cancelled" })
+    expect(actionsOf((yield* group("failed"))!.actions)).toEqual(["rerunAll"])
+    expect(yield* act("failed", "rerunAll")).toEqual({ isDone: true, message: "1 task is run again" })
+    yield* eventually(admin.list({ hasFailed: true }), (failed) => failed.length === 2)
+    expect(yield* act("failed", "rerunAll")).toEqual({
+      isDone: true,
+      message: "1 task is run again; 1 is left out"
+    })
+    for (
+      const [id, action] of [["tasks", "pause"], ["workers", "cancelAll"], ["queue", "cancelAll"], [ask!.id, "burn"]]
+    ) {
+      expect(yield* act(id!, action!)).toBeUndefined()
+    }
   }).pipe(Effect.provide(program), Effect.scoped))
 
 /** A service of an operator that counts what is read of it. */

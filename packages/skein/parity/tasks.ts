@@ -49,6 +49,7 @@ export const rows: ReadonlyArray<readonly [effect: string, skein: string | { rea
   ["@skein/tasks/Task.join", "TaskContext.join"],
   ["@skein/tasks/Task.forEach", "TaskContext.forEach"],
   ["@skein/tasks/TaskAdmin", "tasks().admin"],
+  ["@skein/tasks/TaskAdmin.isSlow", { missing: "compare the time since startedAt with ten times medianMs" }],
   ["@skein/tasks/TaskAlerts.layer", "tasks({ alerts })"],
   ["@skein/tasks/TaskContext", "TaskContext"],
   ["@skein/tasks/TaskContext.StepError", "StepError"],

@@ -80,13 +80,20 @@ export interface ExecutingStep {
   /** In milliseconds of Unix time. */
   readonly startedAt: number
   /**
-   * The median of the milliseconds that the step has taken in other tasks, among the newest 1,000 of the store. Only
-   * `inspect` reads it. `undefined`: of fewer than 5.
+   * The median of the milliseconds that the step has taken in other tasks, among the newest 1,000 of the store, at most a
+   * minute old. `undefined`: of fewer than 5.
    */
   readonly medianMs: number | undefined
   /** The last details that it has reported (`Step.heartbeat`). Only `inspect` reads them. `undefined`: there are none. */
   readonly heartbeat: Heartbeat | undefined
 }
+
+/** How many times its median a step may take until it is called slow. */
+const slowFactor = 10
+
+/** Whether a step takes more than ten times its median, at a time in milliseconds of Unix time. */
+export const isSlow = ({ medianMs, startedAt }: Pick<ExecutingStep, "medianMs" | "startedAt">, now: number): boolean =>
+  medianMs !== undefined && now - startedAt > slowFactor * medianMs
 
 /** The last details that a step has reported. */
 export interface Heartbeat {

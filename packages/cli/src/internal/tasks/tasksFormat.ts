@@ -2,15 +2,16 @@
  * The output of `skein tasks` for people. All texts of tasks are printable: a handler or a caller has chosen them.
  */
 import { cut, printable } from "@skein/protocol/Text"
-import type {
-  InspectedTask,
-  ListedTask,
-  LoggedEvent,
-  OperatorAction,
-  Statistics,
-  TaskPlace,
-  ToolState,
-  WorkerState
+import {
+  type InspectedTask,
+  isSlow,
+  type ListedTask,
+  type LoggedEvent,
+  type OperatorAction,
+  type Statistics,
+  type TaskPlace,
+  type ToolState,
+  type WorkerState
 } from "@skein/tasks/TaskAdmin"
 import { taskStatus } from "../base/format.ts"
 import type { Colors } from "../base/colors.ts"
@@ -55,9 +56,6 @@ const processOf = ({ process }: Running): string => {
     .filter((part) => part !== undefined).join(" ")
 }
 
-/** How many times the median of a step it may take until it is called slow. */
-const slowFactor = 10
-
 /** The last details that a step has reported. */
 const heartbeatOf = (heartbeat: Running["steps"][number]["heartbeat"], now: number): string => {
   if (heartbeat === undefined) return ""
@@ -68,9 +66,10 @@ const heartbeatOf = (heartbeat: Running["steps"][number]["heartbeat"], now: numb
 
 /** The steps of a task that have run for more than a second. */
 const stepsOf = ({ steps }: Running, now: number): string =>
-  steps.map(({ attempt, heartbeat, medianMs, name, startedAt }) => {
+  steps.map((step) => {
+    const { attempt, heartbeat, medianMs, name, startedAt } = step
     const ms = now - startedAt
-    const usual = medianMs !== undefined && ms > slowFactor * medianMs ? `: SLOW, its median is ${medianMs} ms` : ""
+    const usual = isSlow(step, now) ? `: SLOW, its median is ${medianMs} ms` : ""
     return `${cell(name)}${attempt > 1 ? `, attempt ${attempt}` : ""}, for ${formatAge(ms)}${usual}${
       heartbeatOf(heartbeat, now)
     }`

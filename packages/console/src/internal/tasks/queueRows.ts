@@ -3,6 +3,7 @@
  */
 import type { Statistics, ToolState, WorkerState } from "@skein/tasks/TaskAdmin"
 import * as Duration from "effect/Duration"
+import { cancelAll, rerunAll, wakeAll } from "./bulkActions.ts"
 import type { Action, Node } from "../../ConsoleSource.ts"
 
 /** The ids of the groups. */
@@ -108,7 +109,11 @@ const toolNodes = ({ all, pools, settings, tool }: ToolQueue, at: number): Reado
       state: isPaused ? "paused" : stateOf(all),
       summary: summaryOf(all),
       ...sinceOf(all, at),
-      actions: [isPaused ? resume : pause],
+      actions: [
+        isPaused ? resume : pause,
+        ...all.ready + all.waiting + all.running === 0 ? [] : [cancelAll, wakeAll],
+        rerunAll
+      ],
       details: {
         ...countDetails(all),
         ...names.length === 0 ? {} : { pool: names.join(", ") },

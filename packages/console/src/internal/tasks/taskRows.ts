@@ -2,7 +2,14 @@
  * The rows of tasks: those that have not ended, those that have failed, and the events of their logs.
  */
 import * as TraceContext from "@skein/protocol/TraceContext"
-import type { InspectedTask, ListedTask, LoggedEvent, TaskPlace } from "@skein/tasks/TaskAdmin"
+import {
+  type ExecutingStep,
+  type InspectedTask,
+  isSlow,
+  type ListedTask,
+  type LoggedEvent,
+  type TaskPlace
+} from "@skein/tasks/TaskAdmin"
 import type { ListPosition, State } from "@skein/tasks/TaskState"
 import type { Action, Node, Page, State as NodeState } from "../../ConsoleSource.ts"
 
@@ -24,7 +31,7 @@ export const fromPosition = (position: string | undefined): ListPosition | undef
   return id === undefined ? undefined : { createdAt: Number(createdAt), id }
 }
 
-const waitsFor = ({ place, state }: ListedTask): string | undefined =>
+const waitsFor = ({ place, state }: ListedTask, now: number): string | undefined =>
   state.status === "input_required"
     ? "an answer"
     : place._tag === "Ready"
@@ -36,7 +43,7 @@ const waitsFor = ({ place, state }: ListedTask): string | undefined =>
     : place._tag === "Waiting" && place.events.length > 0
     ? `the event ${place.events.join(", ")}`
     : place._tag === "Running" && place.steps.length > 0
-    ? place.steps.map(({ name }) => `step ${name}`).join(", ")
+    ? place.steps.map((step) => `step ${step.name}${isSlow(step, now) ? ", which is slow" : ""}`).join(", ")
     : place._tag === "Waiting" && place.until !== undefined
     ? `its timer, until ${new Date(place.until).toISOString()}`
     : undefined
@@ -52,7 +59,8 @@ const wake: Action = { name: actionNames.wake, label: "Check now" }
 
 /** The process that runs a task, and the steps that take long. */
 const runningDetails = (
-  { process, steps, worker }: Extract<TaskPlace, { readonly _tag: "Running" }>
+  { process, steps, worker }: Extract<TaskPlace, { readonly _tag: "Running" }>,
+  now: number
 ): NonNullable<Node["details"]> => ({
   worker,
   ...process === undefined ? {} : {
@@ -61,23 +69,26 @@ const runningDetails = (
     ...process.application === undefined ? {} : { application: process.application }
   },
   ...steps.length === 0 ? {} : {
-    steps: steps.map(({ attempt, name, startedAt }) =>
-      `${name}${attempt > 1 ? `, attempt ${attempt}` : ""}, since ${new Date(startedAt).toISOString()}`
-    ).join("; ")
+    steps: steps.map((step) => {
+      const { attempt, medianMs, name, startedAt } = step
+      const slow = isSlow(step, now) ? `: slow, its median is ${medianMs} ms` : ""
+      return `${name}${attempt > 1 ? `, attempt ${attempt}` : ""}, since ${new Date(startedAt).toISOString()}${slow}`
+    }).join("; ")
   }
 })
 
 /** A task that has not ended. */
-export const liveNode = (task: ListedTask): Node => {
+export const liveNode = (now: number) => (task: ListedTask): Node => {
   const { events, place, state } = task
-  const total = events + (state.status === "input_required" ? 1 : 0)
+  const total = events + (state.status === "input_required" ? 1 : 0) +
+    (place._tag === "Running" ? place.steps.length : 0)
   return {
     id: prefixes.live + state.id,
     parent: groups.live,
     kind: "task",
     label: labelOf(state),
     state: stateOf(place),
-    waitsFor: waitsFor(task),
+    waitsFor: waitsFor(task, now),
     since: state.createdAt,
     progress: state.progress,
     principal: state.owner ?? undefined,
@@ -87,7 +98,7 @@ export const liveNode = (task: ListedTask): Node => {
     details: {
       id: state.id,
       pool: state.pool,
-      ...place._tag === "Running" ? runningDetails(place) : {},
+      ...place._tag === "Running" ? runningDetails(place, now) : {},
       ...place._tag === "Settled" ? {} : { runs: place.runs, "lost workers": place.attempts },
       ...Object.keys(task.labels).length === 0
         ? {}
@@ -107,8 +118,8 @@ const settle: Action = {
 }
 
 /** A task that needs attention: it waits for other code, and nothing of it is undone. */
-export const stoppedNode = (task: ListedTask): Node => ({
-  ...liveNode(task),
+export const stoppedNode = (now: number) => (task: ListedTask): Node => ({
+  ...liveNode(now)(task),
   id: prefixes.stopped + task.state.id,
   parent: groups.stopped,
   state: "failed",
@@ -206,10 +217,32 @@ const rerunFrom = (log: ReadonlyArray<LoggedEvent>, step: string): Action => ({
       : "")
 })
 
-/** The rows of the log of a task after a position, and after its end those of the open questions. */
+/** A step that runs, with its last heartbeat. */
+const runningStep = (parent: string, now: number) => (step: ExecutingStep): Node => {
+  const { attempt, heartbeat, medianMs, name, startedAt } = step
+  return {
+    id: `${parent}/running/${name}`,
+    parent,
+    kind: "step",
+    label: name,
+    state: "running",
+    summary: isSlow(step, now) ? `slow: its median is ${medianMs} ms` : undefined,
+    since: startedAt,
+    details: {
+      attempt,
+      ...heartbeat === undefined ? {} : {
+        heartbeat: new Date(heartbeat.at).toISOString(),
+        ...heartbeat.details === undefined ? {} : { "heartbeat details": heartbeat.details }
+      }
+    }
+  }
+}
+
+/** The rows of the log of a task after a position, and after its end those of the open questions and of the steps that run. */
 export const toLogPage = (
   parent: string,
-  { log, questions, state }: InspectedTask,
+  { log, place, questions, state }: InspectedTask,
+  now: number,
   after: string,
   limit: number
 ): Page => {
@@ -242,7 +275,8 @@ export const toLogPage = (
       label: method,
       state: "waiting",
       waitsFor: to === undefined ? "an answer" : `an answer of ${to}`
-    }))
+    })),
+    ...rest.length > limit || place._tag !== "Running" ? [] : place.steps.map(runningStep(parent, now))
   ]
   // A viewer asks for the events that follow later.
   return { nodes, after: String(events.at(-1)?.seq ?? after) }

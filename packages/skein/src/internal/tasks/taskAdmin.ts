@@ -62,8 +62,8 @@ export interface ExecutingStep {
   /** In milliseconds of Unix time. */
   readonly startedAt: number
   /**
-   * The median of the milliseconds that the step has taken in other tasks, among the newest 1,000 of the store. Only
-   * `inspect` reads it. `undefined`: of fewer than 5.
+   * The median of the milliseconds that the step has taken in other tasks, among the newest 1,000 of the store, at most a
+   * minute old. `undefined`: of fewer than 5.
    */
   readonly medianMs: number | undefined
   /** The last details that it has reported (`heartbeat`). Only `inspect` reads them. `undefined`: there are none. */

@@ -119,23 +119,22 @@ export const makeAdmin = (
   const cancel: TaskAdmin["Service"]["cancel"] = (id, statusMessage, { by } = {}) =>
     noted(id, { action: "cancel", by, detail: undefined }, store.finish(id, { status: "cancelled", statusMessage }))
 
-  /** The place of a task, with the medians and the heartbeats of the steps that run. */
+  /** The place of a task, with the heartbeats of the steps that run. */
   const withSteps = Effect.fnUntraced(function*(
-    { place, state: { id, tool } }: ListedTask,
+    { place, state: { id } }: ListedTask,
     values: boolean
   ): Effect.fn.Return<TaskPlace, TaskError> {
     if (place._tag !== "Running" || place.steps.length === 0) return place
     const heartbeats = yield* store.heartbeats.list(id)
     const steps = yield* Effect.forEach(place.steps, (step) =>
       Effect.gen(function*() {
-        const medianMs = yield* store.admin.medianOf(tool, step.name)
         // The name of a running step is cut.
         const found = heartbeats.find((heartbeat) => heartbeat.step === step.name)
-        if (found === undefined) return { ...step, medianMs }
+        if (found === undefined) return step
         const details = values
           ? yield* readable(store.decrypt(found.details, heartbeatData(id, found.step)))
           : undefined
-        return { ...step, medianMs, heartbeat: { at: found.at, details } }
+        return { ...step, heartbeat: { at: found.at, details } }
       }))
     return { ...place, steps }
   })

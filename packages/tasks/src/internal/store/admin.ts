@@ -22,15 +22,12 @@ import {
 import type { QueueCount } from "../telemetry/taskMetrics.ts"
 import type { AdminStore, CheckStore, UnsettledTask } from "./store.ts"
 import { labelsOf, toLabels } from "./labels.ts"
+import { makeMedians } from "./stepMedians.ts"
 import { escape, unescape } from "./storedText.ts"
 import { isInQueue, select } from "./taskFilter.ts"
 
 /** Tasks of the queue that a listing sorts, at most. */
 const maxSortedTasks = 10_000
-
-/** The newest tasks whose steps count for a median, and the fewest durations that have one. */
-const newestTasks = 1000
-const minDurations = 5
 
 const placeColumns = (isPostgres: boolean) =>
   `${
@@ -93,6 +90,7 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
   const from = "FROM skein_tasks LEFT JOIN skein_task_queue AS queue ON queue.task_id = skein_tasks.id"
   const places = placeColumns(database.isPostgres)
   const columns = listColumns.split(",").map((column) => `skein_tasks.${column.trim()}`).join(", ")
+  const medians = makeMedians(database)
   const selectProcesses = database.prepare("SELECT id, host, pid, application, steps FROM skein_task_workers")
   /** Decodes tasks, with the processes that run them. */
   const decode = (rows: ReadonlyArray<Row>): Effect.Effect<ReadonlyArray<ListedTask>, TaskError> =>
@@ -106,14 +104,14 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
           steps: JSON.parse(optionalTextOf(row, "steps") ?? "{}") as Process["steps"]
         }]))
         return Effect.forEach(rows, (row) =>
-          Effect.map(
+          Effect.flatMap(
             toListed(row, texts),
-            (state): ListedTask => {
-              const place = toPlace(row, processes)
-              const needsAttention = place._tag !== "Settled" && isWaitingForCode(row)
-              const labels = toLabels(optionalTextOf(row, "labels"))
-              return { state, place, needsAttention, labels, events: Number(row["events"] ?? 0) }
-            }
+            (state) =>
+              Effect.map(medians.add(state.tool, toPlace(row, processes)), (place): ListedTask => {
+                const needsAttention = place._tag !== "Settled" && isWaitingForCode(row)
+                const labels = toLabels(optionalTextOf(row, "labels"))
+                return { state, place, needsAttention, labels, events: Number(row["events"] ?? 0) }
+              })
           ))
       }
     )
@@ -149,13 +147,6 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
     `SELECT 1 AS found FROM skein_task_tools WHERE tool = ?
      UNION ALL SELECT 1 FROM skein_task_schedules WHERE tool = ?
      UNION ALL SELECT 1 FROM skein_tasks WHERE tool = ? LIMIT 1`
-  )
-
-  const selectDurations = database.prepare(
-    `SELECT log.at - log.started_at AS ms
-     FROM (SELECT id, tool FROM skein_tasks ORDER BY created_at DESC, id DESC LIMIT ${newestTasks}) AS newest
-     JOIN skein_task_log AS log ON log.task_id = newest.id AND log.kind = 'step' AND log.name = ?
-     WHERE newest.tool = ? AND log.started_at IS NOT NULL`
   )
 
   // One statement, so that all numbers are of one moment.
@@ -203,11 +194,6 @@ export const make = ({ database, texts }: StoreContext): AdminStore => {
   return {
     list,
     find: (id) => Effect.map(Effect.flatMap(selectOne(id), decode), ([task]) => task),
-    medianOf: (tool, step) =>
-      Effect.map(selectDurations(escape(step), escape(tool)), (rows) => {
-        const durations = rows.map((row) => numberOf(row, "ms")).sort((one, other) => one - other)
-        return durations.length < minDurations ? undefined : durations[Math.floor(durations.length / 2)]
-      }),
     hasTool: (name) => {
       const tool = escape(name)
       return Effect.map(selectTool(tool, tool, tool), (rows) => rows.length > 0)

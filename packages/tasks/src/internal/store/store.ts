@@ -166,8 +166,6 @@ export interface AdminStore extends Pick<TaskAdmin["Service"], "statistics" | "w
     limit: number
   ) => Effect.Effect<ReadonlyArray<ListedTask>, TaskError>
   readonly find: (id: string) => Effect.Effect<ListedTask | undefined, TaskError>
-  /** The median of the milliseconds that a step has taken in the newest tasks of the store; `undefined`: of too few. */
-  readonly medianOf: (tool: string, step: string) => Effect.Effect<number | undefined, TaskError>
   /** Whether there is a task, a limit, a pause or a schedule of a tool. */
   readonly hasTool: (tool: string) => Effect.Effect<boolean, TaskError>
   /** The numbers of the queue, for metrics. It reads the queue, and the open questions, but no tasks. */
