@@ -10,7 +10,6 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { archive, book, figuresOf, mail, pay, remind, Unavailable, undo } from "./travelServices.ts"
 
-// #region report
 const figures = Task.make("figures", { input: { customer: Schema.Int }, output: { sum: Schema.Int }, concurrency: 20 })
 const figuring = Task.layer(figures, ({ customer }) =>
   Effect.map(
@@ -30,9 +29,7 @@ const reporting = Task.layer(report, ({ at, customers }) =>
   }))
 const time = { cron: "30 2 * * *", timeZone: "Europe/Berlin", timeArgument: "at", overlap: "skip" } as const
 const nightly = TaskSchedule.layer("nightly", report, { ...time, args: { customers: 1000 } })
-// #endregion
 
-// #region approvals
 const ask = (who: string) =>
   Elicitation.accepted(
     Elicitation.form("Approve it?", { yes: Schema.Boolean }, { key: who, to: who, timeout: "7 days" })
@@ -52,9 +49,7 @@ const ordering = Task.layer(order, ({ amount }) =>
     yield* Step.run("pay", {}, () => pay)
     return "approved"
   }).pipe(Effect.catchReason("InputError", "Timeout", () => Effect.succeed("no answer in a week"))))
-// #endregion
 
-// #region trip
 const booked = (what: string) =>
   Step.run(`book ${what}`, { success: Schema.String, error: Unavailable }, (key) => book(what, key)).pipe(
     Step.withCompensation((id) =>
@@ -66,9 +61,7 @@ const travelling = Task.layer(
   trip,
   () => Effect.as(Effect.forEach(["hotel", "flight", "car"], booked, { discard: true }), "booked")
 )
-// #endregion
 
-// #region payment
 export const payment = Task.make("payment", { input: { order: Schema.String }, ttl: "3 days" })
 const paying = Task.layer(
   payment,
@@ -78,7 +71,6 @@ const paying = Task.layer(
       Effect.catchReason("EventError", "Timeout", () => Effect.succeed(`${order} is not paid`))
     )
 )
-// #endregion
 
 export const Reports = McpServer.layer(
   { name: "reports", version: "1.0.0" },
