@@ -89,16 +89,18 @@ const race = (order: number, task: string, { act }: Outside) => {
   })
 }
 
+/** The limits on tasks of a server: one client starts all of them, and a long run by hand starts many. */
+export const limits = { perClient: { live: 1_000, retained: 1_000_000 }, all: { live: 10_000, retained: 1_000_000 } }
+
 const definition = Task.make("order", {
   input: { order: Schema.Int },
   pollInterval: "200 millis",
-  // A long run by hand has more tasks than the default allows.
-  limits: { live: 1000, retained: 100_000 }
+  limits: { live: 1000, retained: 1_000_000 }
 })
 
 const parcel = Task.make("parcel", {
   input: { order: Schema.Int, parcel: Schema.Int, of: Schema.String },
-  limits: { live: 1000, retained: 100_000 }
+  limits: { live: 1000, retained: 1_000_000 }
 })
 
 /** Pays an order, as a webhook does: twice with the same keys, if its response was lost. */

@@ -11,7 +11,7 @@ import * as Layer from "effect/Layer"
 import { parseArgs } from "node:util"
 import { describeFibersOnSignal } from "../../../../scripts/fibers.ts"
 import { census } from "./unfinishedTasks.ts"
-import { orders, tables } from "./orders.ts"
+import { limits, orders, tables } from "./orders.ts"
 import { inFile } from "./outsideLog.ts"
 
 const { values } = parseArgs({
@@ -27,7 +27,7 @@ const server = McpServer.layer(
   { name: "orders", version: "1.0.0" },
   Layer.unwrap(Effect.as(Effect.orDie(tables), orders({ outside: inFile(values.outside), pace: Number(values.pace) }))),
   census,
-  Tasks.layer()
+  Tasks.layer({ limits })
 ).pipe(Layer.provide(SqliteTasks.layer({ filename: values.file })))
 
 describeFibersOnSignal()

@@ -12,7 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import { describeFibersOnSignal } from "../../../../../scripts/fibers.ts"
 import { census } from "../unfinishedTasks.ts"
-import { orders } from "../orders.ts"
+import { limits, orders } from "../orders.ts"
 import { world } from "./outsideServer.ts"
 import { tools } from "./tools.ts"
 
@@ -35,7 +35,7 @@ const server = McpServer.layer(
   orders({ outside: world(outside), pace }),
   tools(outside),
   census,
-  Tasks.layer()
+  Tasks.layer({ limits })
 ).pipe(
   Layer.provide(
     PostgresTasks.layer({ ...engine, applicationName: `skein ${process.pid}`, runTasks: role === "worker" })
