@@ -76,6 +76,35 @@ export const cut: Mishap = async (fleet) => {
   )
 }
 
+/** Workers join whose clocks are hours or seconds off, and leave after a while. */
+export const clocksDiffer: Mishap = async (fleet, random) => {
+  const workers = await Promise.all(["+2h", "-30s", "-3h"].map((clock) => fleet.join(clock)))
+  await sleep(2000 + random() * 2000)
+  await Promise.all(workers.map((worker) => fleet.leave(worker, random() < 0.5 ? "SIGTERM" : "SIGKILL")))
+}
+
+/** A backup reads the database, in a transaction of some seconds. */
+export const backup: Mishap = async (fleet) => {
+  const end = await fleet.read()
+  await sleep(5000)
+  await end()
+}
+
+/** The disk is full for a while: PostgreSQL refuses what it has no room for. */
+export const fullDisk: Mishap = async (fleet) => {
+  const tables = ["skein_tasks", "skein_task_log", "skein_task_output", "skein_task_events"]
+  await fleet.query(
+    `CREATE OR REPLACE FUNCTION skein_full() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN
+       RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full';
+     END $$`
+  )
+  for (const table of tables) {
+    await fleet.query(`CREATE TRIGGER skein_full BEFORE INSERT ON ${table} FOR EACH ROW EXECUTE FUNCTION skein_full()`)
+  }
+  await sleep(2500)
+  for (const table of tables) await fleet.query(`DROP TRIGGER skein_full ON ${table}`)
+}
+
 /** PgBouncer is killed, and started again. */
 export const poolerKilled: Mishap = async ({ pooler }) => pooler?.restart()
 

@@ -5,6 +5,7 @@ import { type Postgres, startPostgres, timeLimits } from "../../../../sql/test/p
 import { type PgBouncer, startPgBouncer } from "../../../../sql/test/startPgBouncer.ts"
 import * as PgClient from "@skein/sql/PgClient"
 import * as Effect from "effect/Effect"
+import { globSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Client } from "pg"
 import { Child, describeChildren } from "../child.ts"
@@ -27,6 +28,15 @@ export interface Held {
   readonly event: "INSERT" | "UPDATE" | "DELETE"
   readonly when: string
 }
+
+/** The variables of a process whose clock differs from that of the machine. Its timers stay right. */
+const wrongClock = (clock: string): Readonly<Record<string, string>> => {
+  if (libfaketime === undefined) throw new Error("libfaketime is missing: install Debian's package libfaketime")
+  return { LD_PRELOAD: libfaketime, FAKETIME: clock, FAKETIME_DONT_FAKE_MONOTONIC: "1" }
+}
+
+/** The library of libfaketime; `undefined` if it is not installed. */
+export const libfaketime = globSync("/usr/lib/*/faketime/libfaketime.so.1")[0]
 
 /** The key of the advisory lock that held transactions wait for. */
 const holdKey = 1616
@@ -92,11 +102,11 @@ export class Fleet implements Staged {
     return this.#options.leaseTimeout as number | undefined
   }
 
-  #fork(role: Given["role"], port = 0): Child {
+  #fork(role: Given["role"], port = 0, env: Readonly<Record<string, string>> = {}): Child {
     const { hasPooler: _, workers: __, ...options } = this.#options
     const url = this.pooler?.through(this.url) ?? this.url
     const given: Given = { ...options, role, url, outside: this.outside.url, port }
-    const child = new Child("postgres/process.ts", [JSON.stringify(given)])
+    const child = new Child("postgres/process.ts", [JSON.stringify(given)], env)
     this.#all.add(child)
     void this.#noteEnd(role, child)
     return child
@@ -117,16 +127,20 @@ export class Fleet implements Staged {
     return this.#fork(role)
   }
 
-  async #spawn(role: Given["role"], port = 0): Promise<readonly [Child, { readonly url?: string }]> {
-    const child = this.#fork(role, port)
+  async #spawn(
+    role: Given["role"],
+    port = 0,
+    env: Readonly<Record<string, string>> = {}
+  ): Promise<readonly [Child, { readonly url?: string }]> {
+    const child = this.#fork(role, port, env)
     const ready = await child.message<{ readonly url?: string }>()
     if (ready === undefined) throw new Error(`A ${role} did not start: ${await child.ended}\n${child.err}`)
     return [child, ready]
   }
 
-  /** Starts a worker. */
-  async join(): Promise<Child> {
-    const [worker] = await this.#spawn("worker")
+  /** Starts a worker, with a clock that differs, such as `+2h` or `-30s`. */
+  async join(clock?: string): Promise<Child> {
+    const [worker] = await this.#spawn("worker", 0, clock === undefined ? {} : wrongClock(clock))
     this.workers.add(worker)
     return worker
   }
@@ -202,6 +216,15 @@ export class Fleet implements Staged {
       await client.query(`DROP TRIGGER IF EXISTS skein_hold ON ${table}`)
       await client.end()
     }
+  }
+
+  /** Begins to read the database in a transaction, which the returned function ends. */
+  async read(): Promise<() => Promise<void>> {
+    const client = new Client({ connectionString: this.url })
+    client.on("error", () => {})
+    await client.connect()
+    await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT COUNT(*) FROM skein_tasks")
+    return () => client.end()
   }
 
   /** Waits until a process is held: its id, and that of its connection in the database. */

@@ -7,7 +7,7 @@ import { DeadlineError, withDeadline } from "../../../../../scripts/deadline.ts"
 import { describeChildren } from "../child.ts"
 import { randomFrom } from "../seededRandom.ts"
 import * as chaos from "./chaos.ts"
-import { Fleet, type Options } from "./fleet.ts"
+import { Fleet, libfaketime, type Options } from "./fleet.ts"
 import { formatMillis, type Going, pauses } from "./pauses.ts"
 import { scenes } from "./scenarios.ts"
 
@@ -28,6 +28,13 @@ const mishaps: ReadonlyArray<readonly [string, chaos.Mishap]> = [
   ["the database killed, and gone for a while", chaos.gone(2500)],
   ["connections that break", chaos.cut],
   ["the front server killed", chaos.shut]
+]
+
+/** Further incidents, of a whole run and of a long one by hand. */
+const rareMishaps: ReadonlyArray<readonly [string, chaos.Mishap]> = [
+  ...libfaketime === undefined && !required ? [] : [["workers with wrong clocks", chaos.clocksDiffer] as const],
+  ["a transaction of some seconds", chaos.backup],
+  ["a full disk", chaos.fullDisk]
 ]
 
 /** The incidents of the orders of processes that connect through PgBouncer in session mode. */
@@ -126,7 +133,7 @@ export const runMany = async (
   const plan = {
     orders,
     concurrency,
-    mishaps: mishaps.map(([, mishap]) => mishap),
+    mishaps: [...mishaps, ...rareMishaps].map(([, mishap]) => mishap),
     most: Infinity,
     pause: longRun.pause
   }
@@ -176,7 +183,7 @@ export const run = async (
           return typeof found === "string" ? found : ""
         })
       }
-      for (const [what, mishap] of mishaps) {
+      for (const [what, mishap] of size === "whole" ? [...mishaps, ...rareMishaps] : mishaps) {
         const [orders, most] = counts[size]
         const plan = { orders, concurrency: 20, mishaps: [mishap], most, pause: 1500 }
         await parts.run(`orders: ${what}`, (fleet) => runOrders(fleet, { ...plan, random }))
