@@ -1,12 +1,14 @@
 /**
  * The benchmark of tasks: tasks per second and their processor time, also beside DBOS Transact, the latency of change notifications, the cost of
- * ten thousand waiting tasks, and how long tasks pause when their worker leaves. Rounds are interleaved. Only the
+ * ten thousand waiting tasks, how long tasks pause when their worker leaves, and what several workers and large tables
+ * change. Rounds are interleaved. Only the
  * correctness of results is checked.
  */
 import { writeFileSync } from "node:fs"
 import { type Measure, render } from "../http/report.ts"
 import { describe } from "../lib/machine.ts"
 import { Databases } from "./databases.ts"
+import * as growth from "./growth.ts"
 import * as dbos from "./dbos.ts"
 import * as takeover from "./takeover.ts"
 import * as notificationLatency from "./notificationLatency.ts"
@@ -21,6 +23,7 @@ interface Plan {
   readonly notices: notificationLatency.Plan
   readonly waiting: waitingTasks.Plan
   readonly leaving: takeover.Plan
+  readonly growth: growth.Plan
 }
 
 const thorough: Plan = {
@@ -28,18 +31,20 @@ const thorough: Plan = {
   dbos: { rounds: 15, millis: 1_500, warmUp: 2_500, counted: 5_000 },
   notices: { rounds: 5, tasks: 8, ticks: 60, interval: 40 },
   waiting: { tasks: 10_000, idleTime: 20_000, sampleTime: 5_000, millis: 1_500, rounds: 3 },
-  leaving: { rounds: 5, tasks: 48, stepDuration: 100, settleTime: 6_000, takeoverTime: 12_000 }
+  leaving: { rounds: 5, tasks: 48, stepDuration: 100, settleTime: 6_000, takeoverTime: 12_000 },
+  growth: { rounds: 7, millis: 3_000, warmUp: 3_000, retained: 1_000_000, queued: 100_000 }
 }
 const quick: Plan = {
   rates: { rounds: 3, millis: 400, warmUp: 700 },
   dbos: { rounds: 3, millis: 400, warmUp: 700, counted: 1_000 },
   notices: { rounds: 2, tasks: 8, ticks: 20, interval: 40 },
   waiting: { tasks: 1_000, idleTime: 15_000, sampleTime: 2_000, millis: 500, rounds: 3 },
-  leaving: { rounds: 1, tasks: 48, stepDuration: 100, settleTime: 5_000, takeoverTime: 12_000 }
+  leaving: { rounds: 1, tasks: 48, stepDuration: 100, settleTime: 5_000, takeoverTime: 12_000 },
+  growth: { rounds: 3, millis: 700, warmUp: 700, retained: 10_000, queued: 1_000 }
 }
 
 const stores: ReadonlyArray<Store> = ["memory", "sqlite", "postgres"]
-const parts = ["rates", "peer", "dbos", "notices", "waiting", "leaving"] as const
+const parts = ["rates", "peer", "dbos", "notices", "waiting", "leaving", "workers", "growth"] as const
 type Part = (typeof parts)[number]
 
 const usage = `usage: npm run bench -- tasks [--quick] [--only=${
@@ -133,6 +138,12 @@ export const main = async (args: ReadonlyArray<string>): Promise<void> => {
           break
         case "leaving":
           if (stores.includes("postgres")) show(await takeover.measure(databases, plan.leaving))
+          break
+        case "workers":
+          if (stores.includes("postgres")) show(await growth.workers(databases, plan.growth))
+          break
+        case "growth":
+          if (stores.includes("postgres")) show(await growth.growth(databases, plan.growth))
       }
     }
   } finally {

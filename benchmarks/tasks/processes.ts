@@ -23,7 +23,7 @@ export type PeerName = "skein" | "sdk-v1" | "dbos"
 /** The packages without a build. If there are any, the benchmark runs from the sources. */
 export const unbuiltPackages = (): ReadonlyArray<string> =>
   ["protocol", "runtime", "server", "client", "sql", "tasks"].filter((name) =>
-    !existsSync(join(packages, name, "dist", "index.js"))
+    !existsSync(join(packages, name, "dist"))
   )
 
 let conditions: ReadonlyArray<string> = []

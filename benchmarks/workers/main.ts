@@ -7,6 +7,7 @@ import { ratioConfidence } from "../lib/statistics.ts"
 import { type Peer, prepare } from "../http/peers.ts"
 import { type Measure, render } from "../http/report.ts"
 import * as throughput from "../http/throughput.ts"
+import { unbuiltPackages } from "../tasks/processes.ts"
 import { requireWrk } from "../http/wrk.ts"
 
 const thorough: throughput.Plan = { rounds: 7, seconds: 2, warmUp: 3 }
@@ -35,7 +36,9 @@ export const main = async (args: ReadonlyArray<string>): Promise<void> => {
   const unknown = args.find((arg) => arg !== "--quick" && arg !== "--source")
   if (unknown !== undefined) throw new Error(`${unknown}: not an option\n${usage}`)
   requireWrk()
-  const source = args.includes("--source")
+  const isBuilt = unbuiltPackages().length === 0
+  if (!isBuilt) console.log("Skein runs from its sources: its packages are not built.\n")
+  const source = args.includes("--source") || !isBuilt
   const peers = counts.map((count): Peer => ({
     name: `workers-${count}`,
     label: count === 1 ? "1 process" : `${count} workers`,
