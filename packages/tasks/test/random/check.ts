@@ -10,18 +10,20 @@ const named = (program: Program) => {
   const steps = new Map<string, Step>()
   const asks = new Set<string>()
   const races = new Set<string>()
+  const sections = new Map<string, ReadonlyArray<Part>>()
   const walk = (name: string, parts: ReadonlyArray<Part>): void => {
     for (const [index, part] of parts.entries()) {
       const own = `${name}.${index}`
       if (part._tag === "Step") steps.set(own, part)
       if (part._tag === "Race") races.add(own)
       if (part._tag === "Race" || part._tag === "Ask") asks.add(own)
-      if (part._tag === "Catch") walk(own, part.parts)
+      if (part._tag === "Section") sections.set(own, part.parts)
+      if (part._tag === "Catch" || part._tag === "Section") walk(own, part.parts)
       if (part._tag === "All") part.parts.forEach((parts, index) => walk(`${own}/${index}`, parts))
     }
   }
   walk("p", program.parts)
-  return { steps, asks, races }
+  return { steps, asks, races, sections }
 }
 
 const sorted = (names: Iterable<string>): string => [...names].toSorted().join(" ")
@@ -32,7 +34,7 @@ export const check = (program: Program, world: World, past: Past): ReadonlyArray
   const problems = [...world.problems]
   const expect = (right: boolean, problem: () => string): void => void (right || problems.push(problem()))
   const { answers, asked, cancelled, cancelledFirst, expired, kills, ledger, state } = past
-  const { asks, races, steps } = named(program)
+  const { asks, races, sections, steps } = named(program)
   const rude = cancelled || expired
   const good = (name: string): boolean => (acts.get(name)?.good ?? 0) > 0
 
@@ -96,6 +98,20 @@ export const check = (program: Program, world: World, past: Past): ReadonlyArray
     }
     if (kills === 0 && undid) {
       expect(acts.get(`undo ${name}`)!.good === 1, () => `${name} is undone ${acts.get(`undo ${name}`)!.good} times`)
+    }
+  }
+
+  // A section that was begun has come to its end, whatever has happened to the task. Another branch may interrupt it.
+  for (const [section, parts] of expired ? [] : sections) {
+    const run: Array<string> = []
+    for (const [index, part] of parts.entries()) {
+      if (part._tag !== "Step") continue
+      run.push(`${section}.${index}`)
+      if (part.ends === "never" || part.ends === "dies") break
+    }
+    if (beside(section) || !run.some((name) => (acts.get(name)?.begun ?? 0) > 0)) continue
+    for (const name of run) {
+      expect((acts.get(name)?.ended ?? 0) > 0, () => `${name} of the section ${section} has not ended`)
     }
   }
 

@@ -18,6 +18,8 @@ export type Part =
   | { readonly _tag: "Say" }
   | { readonly _tag: "All"; readonly concurrency: number; readonly parts: ReadonlyArray<ReadonlyArray<Part>> }
   | { readonly _tag: "Catch"; readonly parts: ReadonlyArray<Part> }
+  /** A section that a cancellation waits for: steps, sleeps and ties. */
+  | { readonly _tag: "Section"; readonly parts: ReadonlyArray<Part> }
   | { readonly _tag: "Fail" }
 
 /** A step, and its compensation. */
@@ -94,7 +96,15 @@ const step: Arbitrary.Arbitrary<Step> = Arbitrary.map(
 /** This often, in parts. */
 const steps = ["Step", "Step", "Step", "Step", "Step"] as const
 const leaves = [...steps, "Sleep", "Sleep", "Ask", "Ask", "Race", "Tie", "Tie", "Say", "Fail"] as const
-const nodes = [...leaves, "All", "All", "All", "Catch", "Catch"] as const
+const nodes = [...leaves, "All", "All", "All", "Catch", "Catch", "Section", "Section"] as const
+
+/** The longest sleep of a section, in seconds: the end of a history waits for it. */
+const longestInSection = 900
+
+/** Whether a section may have a part: it must come to its end without others. */
+const isInSection = (part: Part): boolean =>
+  part._tag === "Step" || part._tag === "Tie" || part._tag === "Say" ||
+  (part._tag === "Sleep" && part.seconds <= longestInSection)
 
 const part = (depth: number): Arbitrary.Arbitrary<Part> => {
   const parts = depth === 0 ? Arbitrary.Constant<ReadonlyArray<Part>>([]) : list(depth - 1, 4)
@@ -127,6 +137,8 @@ const part = (depth: number): Arbitrary.Arbitrary<Part> => {
           return { _tag, concurrency, parts: branches }
         case "Catch":
           return { _tag, parts }
+        case "Section":
+          return { _tag, parts: parts.filter(isInSection) }
         case "Say":
         case "Fail":
           return { _tag }

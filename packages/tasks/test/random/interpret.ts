@@ -134,6 +134,8 @@ export const interpret = ({ end, parts }: generate.Program, life: Life, sql: Sql
         }
         case "Catch":
           return Effect.catch(sequence(name, part.parts), ({ message }) => Effect.succeed(`caught ${message}`))
+        case "Section":
+          return Task.nonCancellable(name, sequence(name, part.parts))
         case "Say":
           return Effect.gen(function*() {
             yield* Task.setStatusMessage(name)

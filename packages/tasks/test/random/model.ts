@@ -80,6 +80,8 @@ export const model = ({ end, parts }: Program, gave: (name: string) => string | 
           if (failure instanceof Failure) return `caught ${failure.message}`
           throw failure
         }
+      case "Section":
+        return sequence(name, part.parts)
       case "Say":
         statusMessage = name
         reported++
