@@ -112,7 +112,8 @@ const pay = Tool.layer(
       yield* send(task, "paid", { receipt }, { key: "paid" })
       yield* sendAll("sent", task, { receipt }, { key: "sent" })
       return "paid"
-    })
+      // Its payment has arrived, and the response to it has not.
+    }).pipe(Effect.catchReason("TaskError", "AlreadyEnded", () => Effect.succeed("paid before")))
 )
 
 /** The orders, their parcels, and how they are paid. */
