@@ -194,7 +194,8 @@ export const chaos = async (
   await Effect.runPromise(Scope.close(scope, Exit.void))
   const { acknowledged, cancelled, survived } = clients.reported
   const found = { ...await read(fleet, before), tally: await tally() - counted }
-  const calls = fleet.outside.done.filter(({ task }) => !before.has(task) && found.tasks.some(({ id }) => id === task))
+  const ids = new Set(found.tasks.map(({ id }) => id))
+  const calls = fleet.outside.done.filter(({ task }) => ids.has(task))
   const { problems, ...summary } = check(found, calls, acknowledged, cancelled)
   const still = await watched.stop()
   const missing = acknowledged.size === orders ? [] : [`${acknowledged.size} orders of ${orders} were acknowledged`]
