@@ -2,11 +2,14 @@
  * Sections that a cancellation waits for, and branches that are cancelled alone.
  */
 import { describe, it } from "@effect/vitest"
+import * as McpServer from "@skein/server/McpServer"
 import * as MemoryTasks from "@skein/tasks/MemoryTasks"
 import * as Step from "@skein/tasks/Step"
 import * as Task from "@skein/tasks/Task"
 import { TaskEngine } from "@skein/tasks/TaskEngine"
 import type { CurrentTask } from "@skein/tasks/CurrentTask"
+import * as Tasks from "@skein/tasks/Tasks"
+import * as TaskTest from "@skein/tasks/TaskTest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as References from "effect/References"
@@ -201,6 +204,71 @@ it.effect("a section fails with the failure of its effect, and returns its value
     const { id } = yield* submit("t")
     expect(textOf(yield* ended(id))).toBe("failed after A")
   }).pipe(memory))
+
+it.effect("a branch in a branch is undone with the outer one, or before it", () =>
+  Effect.gen(function*() {
+    const { done, step, undoable } = recorder()
+    const outer = (cancelsInner: boolean) =>
+      durable(() =>
+        Effect.gen(function*() {
+          const hotel = yield* Task.branch(
+            "hotel",
+            Effect.gen(function*() {
+              yield* undoable("room", step("room"))
+              const meal = yield* Task.branch("meal", undoable("breakfast", step("breakfast")))
+              yield* meal.join
+              if (cancelsInner) yield* meal.cancel
+            })
+          )
+          yield* Effect.orDie(hotel.join)
+          yield* hotel.cancel
+          return "done"
+        })
+      )
+    yield* work({ both: outer(true), outer: outer(false) })
+    for (const tool of ["both", "outer"]) {
+      const { id } = yield* submit(tool)
+      expect(textOf(yield* ended(id))).toBe("done")
+      expect(done.splice(0)).toEqual(["room", "breakfast", "undo breakfast: cancelled", "undo room: cancelled"])
+    }
+  }).pipe(memory))
+
+for (const replayAfterEachEvent of [false, true]) {
+  it.live(`sections, branches and queries are the same in a run after each event: ${replayAfterEachEvent}`, () =>
+    Effect.scoped(Effect.gen(function*() {
+      const done: Array<string> = []
+      const step = (name: string) =>
+        Step.run(name, { success: Schema.String }, () => Effect.sync(() => (done.push(name), name)))
+      const travel = Task.make("travel")
+      const travelling = Task.layer(travel, () =>
+        Effect.gen(function*() {
+          const places: Array<string> = []
+          yield* Task.query("places", () => places)
+          const hotel = yield* Task.branch(
+            "hotel",
+            Effect.andThen(
+              step("room").pipe(Step.withCompensation(() => step("no room"))),
+              Effect.andThen(Step.sleep("night", "8 hours"), step("breakfast"))
+            )
+          )
+          places.push(yield* step("train"))
+          yield* Step.sleep("ride", "1 hour")
+          yield* hotel.cancel
+          places.push(yield* Task.nonCancellable("ferry", Effect.andThen(step("on board"), step("on land"))))
+          return places.join(", ")
+        }))
+      const server = McpServer.layer({ name: "office", version: "1.0.0" }, travelling, Tasks.layer())
+      const test = yield* TaskTest.make(server, { replayAfterEachEvent })
+      const { await: value, id } = yield* test.run(Task.submit(travel, {}))
+      expect(yield* test.run(value)).toBe("train, on land")
+      // A step that runs beside an event runs again.
+      expect([...new Set(done)].toSorted()).toEqual(["no room", "on board", "on land", "room", "train"])
+      expect(yield* test.run(Effect.flatMap(TaskEngine, ({ query }) => query(id, "places")))).toEqual([
+        "train",
+        "on land"
+      ])
+    })))
+}
 
 it.effect("other branches of a cancelled task start nothing while a section goes on", () =>
   Effect.gen(function*() {

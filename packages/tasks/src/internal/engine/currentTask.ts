@@ -14,7 +14,7 @@ import { type RunningTask, TaskRequestContext } from "./taskRequest.ts"
 import { awaitStore, isTemporary } from "./engineContext.ts"
 import { truncateLine } from "../base/text.ts"
 import { patched } from "./patches.ts"
-import { CurrentBranch, CurrentStep, misplacedInStep, misplacedWait } from "./placement.ts"
+import { CurrentBranches, CurrentStep, misplacedInStep, misplacedWait } from "./placement.ts"
 import { neverEnds, replayEnds, type Run } from "./run.ts"
 import { branch, nonCancellable } from "./sections.ts"
 import { sleep } from "./sleep.ts"
@@ -116,7 +116,7 @@ const compensate = <E, R>(
     const context = fiber.context as Context.Context<R>
     const compensation: Compensation = (reason) => Effect.provideContext(Effect.suspend(() => undo(reason)), context)
     run.compensations.push(compensation)
-    fiber.getRef(CurrentBranch)?.push(compensation)
+    for (const branch of fiber.getRef(CurrentBranches)) branch.push(compensation)
     return Effect.void
   })
 

@@ -15,9 +15,9 @@ export const CurrentStep = Context.Reference<string | undefined>("@skein/tasks/C
 /** Whether a fiber runs in a section that a cancellation waits for. */
 export const CurrentSection = Context.Reference<boolean>("@skein/tasks/CurrentSection", { defaultValue: () => false })
 
-/** The compensations of the branch that a fiber runs in. */
-export const CurrentBranch = Context.Reference<Array<Compensation> | undefined>("@skein/tasks/CurrentBranch", {
-  defaultValue: () => undefined
+/** The compensations of each branch that a fiber runs in: of its own, and of those around it. */
+export const CurrentBranches = Context.Reference<ReadonlyArray<Array<Compensation>>>("@skein/tasks/CurrentBranches", {
+  defaultValue: () => []
 })
 
 /** The names of the parts of the compensation that a fiber runs because its branch is cancelled. */

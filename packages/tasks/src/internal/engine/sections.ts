@@ -9,7 +9,7 @@ import * as Latch from "effect/Latch"
 import type { Compensation, TaskBranch } from "../../CurrentTask.ts"
 import { Cancelled, TaskError } from "../../TaskError.ts"
 import { noteFailed } from "./undoAll.ts"
-import { claimName, CurrentBranch, CurrentSection, CurrentUndo, misplacedInStep } from "./placement.ts"
+import { claimName, CurrentBranches, CurrentSection, CurrentUndo, misplacedInStep } from "./placement.ts"
 import type { Run } from "./run.ts"
 import type { EventKey } from "./taskLog.ts"
 
@@ -61,7 +61,10 @@ export const branch = <A, E, R>(
       Effect.fail(new TaskError({ reason: new Cancelled({ message }) }))
     )
     const body = Effect.ensuring(
-      Effect.raceFirst(Effect.provideService(effect, CurrentBranch, compensations), cancelled),
+      Effect.raceFirst(
+        Effect.provideService(effect, CurrentBranches, [...fiber.getRef(CurrentBranches), compensations]),
+        cancelled
+      ),
       Deferred.succeed(hasEnded, undefined)
     )
     const cancel = Effect.andThen(
@@ -76,10 +79,13 @@ export const branch = <A, E, R>(
     )
   })
 
-/** Runs the compensations of a branch, the last one first, and takes each of them from those of the task when it has run. */
-const undoBranch = (run: Run, compensations: Array<Compensation>): Effect.Effect<void> =>
+/**
+ * Runs the compensations of a branch, the last one first, and takes each of them from those of the task when it has run. Those
+ * of a branch inside of it may have run before.
+ */
+const undoBranch = (run: Run, compensations: ReadonlyArray<Compensation>): Effect.Effect<void> =>
   Effect.suspend(() => {
-    const compensation = compensations.at(-1)
+    const compensation = compensations.findLast((each) => run.compensations.includes(each))
     if (compensation === undefined) return Effect.void
     const names = new Set<string>()
     run.begunUndos.set(compensation, names)
@@ -91,7 +97,6 @@ const undoBranch = (run: Run, compensations: Array<Compensation>): Effect.Effect
     return Effect.andThen(
       noted,
       Effect.suspend(() => {
-        compensations.pop()
         run.compensations.splice(run.compensations.indexOf(compensation), 1)
         run.begunUndos.delete(compensation)
         return undoBranch(run, compensations)
