@@ -140,7 +140,7 @@ describe("SQLite", () => {
       writeFileSync(filename, "")
       const [dryRun = "", migrate = ""] = commandsOf("skein tasks migrate").split("\n")
       expect(yield* shell(folder, dryRun, env)).toBe("There are no tables, and this program needs version 13.\n")
-      expect(yield* shell(folder, migrate, env)).toBe("There were no tables, and have version 11 now.\n")
+      expect(yield* shell(folder, migrate, env)).toBe("There were no tables, and have version 13 now.\n")
       const context = yield* Layer.build(SqliteTasks.layer({ filename, migrate: false }))
       const { id } = yield* Effect.gen(function*() {
         yield* work({ bake: durable(() => Effect.die("no oven")) })

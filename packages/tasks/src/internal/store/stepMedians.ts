@@ -1,5 +1,6 @@
 /**
- * How long steps usually take, for operators: the medians of the newest tasks.
+ * How long steps usually take, for operators: the medians of the newest tasks. They are read for steps that run for more than a
+ * second, which alone are reported.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -15,9 +16,6 @@ const minDurations = 5
 /** Milliseconds for which a median is kept, and how many are. */
 const keptMillis = 60_000
 const maxKept = 1_000
-
-/** A step that has run for less is not compared: most steps end before. */
-const minMillis = 1_000
 
 /** Adds the medians to the steps of places. */
 export const makeMedians = (database: Database) => {
@@ -48,9 +46,7 @@ export const makeMedians = (database: Database) => {
     return Effect.flatMap(Clock.currentTimeMillis, (now) =>
       Effect.map(
         Effect.forEach(place.steps, (step): Effect.Effect<ExecutingStep, TaskError> =>
-          now - step.startedAt < minMillis
-            ? Effect.succeed(step)
-            : Effect.map(medianOf(tool, step.name, now), (medianMs) => ({ ...step, medianMs }))),
+          Effect.map(medianOf(tool, step.name, now), (medianMs) => ({ ...step, medianMs }))),
         (steps) => ({ ...place, steps })
       ))
   }
