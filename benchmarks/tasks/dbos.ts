@@ -7,7 +7,7 @@ import { confidence, spread } from "../lib/statistics.ts"
 import { Counters, hotUpdates, perTask } from "./counters.ts"
 import type { Databases } from "./databases.ts"
 import { type PeerName, Program } from "./processes.ts"
-import { costOf, rateOf, type Sample, sample, type Setup, titles } from "./rates.ts"
+import { costOf, databaseCost, rateOf, type Sample, sample, type Setup, titles } from "./rates.ts"
 import type { Burst, Store } from "./commands.ts"
 
 export interface Plan {
@@ -50,7 +50,6 @@ const start = async (databases: Databases, { peer, store, ...rest }: (typeof lib
 const burst = (library: Library, inFlight: number, tool: StepTool, millis: number): Promise<Burst> =>
   library.driver("engine").burst({ through: "engine", tool, inFlight, millis })
 
-const databaseCost = ({ database, tasks }: Sample): number => database / tasks
 const totalCost = (sample: Sample): number => costOf(sample) + databaseCost(sample)
 
 const compareCosts = async (

@@ -8,7 +8,16 @@ import { ratios, spread } from "../lib/statistics.ts"
 import { execute } from "./counters.ts"
 import type { Databases } from "./databases.ts"
 import { Program } from "./processes.ts"
-import { costOf, inFlight, type Plan as RatesPlan, rateOf, type Sample, sample, type Setup, titles } from "./rates.ts"
+import {
+  costOf,
+  databaseCost,
+  inFlight,
+  type Plan as RatesPlan,
+  rateOf,
+  sampleAll,
+  type Setup,
+  titles
+} from "./rates.ts"
 
 export interface Plan extends RatesPlan {
   /** The tasks that have ended, and those in the queue: half of these wait for a child, which is one of the others. */
@@ -28,14 +37,7 @@ const start = async (databases: Databases, name: string, label: string, workers:
 
 /** Measures setups in interleaved rounds. The figures are compared with those of the first one. */
 const compare = async (title: string, setups: ReadonlyArray<Setup>, plan: RatesPlan): Promise<Measure> => {
-  const samples = setups.map((): Array<Sample> => [])
-  for (const setup of setups) await sample(setup, "engine", tool, plan.warmUp)
-  for (let round = 0; round < plan.rounds; round++) {
-    for (const [index, setup] of setups.entries()) {
-      samples[index]!.push(await sample(setup, "engine", tool, plan.millis))
-    }
-  }
-  const databaseOf = ({ database, tasks }: Sample) => database / tasks
+  const samples = await sampleAll(setups, "engine", tool, plan)
   const rows = setups.map(({ label, name }, index): Row => {
     const own = samples[index]!
     const base = samples[0]!
@@ -47,8 +49,8 @@ const compare = async (title: string, setups: ReadonlyArray<Setup>, plan: RatesP
         rates: ratios(own.map(rateOf), base.map(rateOf)),
         cost: spread(own.map(costOf)),
         costs: ratios(own.map(costOf), base.map(costOf)),
-        database: spread(own.map(databaseOf)),
-        databases: ratios(own.map(databaseOf), base.map(databaseOf))
+        database: spread(own.map(databaseCost)),
+        databases: ratios(own.map(databaseCost), base.map(databaseCost))
       },
       samples: { rate: own.map(rateOf), cost: own.map(costOf) }
     }

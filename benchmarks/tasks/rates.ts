@@ -99,6 +99,9 @@ export const rateOf = ({ tasks, wall }: Burst): number => tasks / wall * 1_000
 /** Processor time without the database, which has its own column. */
 export const costOf = ({ cpu, others, tasks }: Sample): number => (cpu + others) / tasks
 
+/** Processor time of the database. */
+export const databaseCost = ({ database, tasks }: Sample): number => database / tasks
+
 /** Measures all combinations of client and tool, with all setups side by side. */
 export const run = async (
   databases: Databases,
@@ -117,7 +120,13 @@ export const run = async (
   }
 }
 
-const measure = async (setups: ReadonlyArray<Setup>, through: Through, tool: Tool, plan: Plan): Promise<Measure> => {
+/** Measures setups in interleaved rounds, after a warm-up of each. */
+export const sampleAll = async (
+  setups: ReadonlyArray<Setup>,
+  through: Through,
+  tool: Tool,
+  plan: Plan
+): Promise<ReadonlyArray<ReadonlyArray<Sample>>> => {
   const samples = setups.map((): Array<Sample> => [])
   for (const setup of setups) await sample(setup, through, tool, plan.warmUp)
   for (let round = 0; round < plan.rounds; round++) {
@@ -125,6 +134,11 @@ const measure = async (setups: ReadonlyArray<Setup>, through: Through, tool: Too
       samples[index]!.push(await sample(setup, through, tool, plan.millis))
     }
   }
+  return samples
+}
+
+const measure = async (setups: ReadonlyArray<Setup>, through: Through, tool: Tool, plan: Plan): Promise<Measure> => {
+  const samples = await sampleAll(setups, through, tool, plan)
   const rows = setups.map(({ label, name }, index): Row => {
     const own = samples[index]!
     const base = samples[0]!
@@ -135,7 +149,7 @@ const measure = async (setups: ReadonlyArray<Setup>, through: Through, tool: Too
         rate: spread(own.map(rateOf)),
         cost: spread(own.map(costOf)),
         ...(name.startsWith("postgres") && {
-          database: spread(own.map(({ database, tasks }) => database / tasks))
+          database: spread(own.map(databaseCost))
         }),
         ...(index > 0 && { ratio: ratios(own.map(costOf), base.map(costOf)) })
       },

@@ -626,7 +626,7 @@ export interface Branch<A, E> {
  *
  * @example
  * const booked = Effect.gen(function*() {
- *   const hotel = yield* Task.branch("hotel", Step.compensate(bookHotel, giveHotelBack))
+ *   const hotel = yield* Task.branch("hotel", bookHotel.pipe(Step.withCompensation(giveHotelBack)))
  *   const flight = yield* Effect.option(bookFlight)
  *   if (Option.isNone(flight)) return yield* Effect.as(hotel.cancel, "No flight")
  *   return yield* hotel.join

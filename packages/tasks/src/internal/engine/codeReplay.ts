@@ -43,6 +43,12 @@ const readOnly = (store: TaskStore["Service"]): TaskStore["Service"] => ({
   settle: () => Effect.never
 })
 
+/** The failure of a replay in a process without the handler of a tool. */
+export const withoutHandler = (tool: string): TaskError => {
+  const message = `this process has no handler of the tool "${cut(tool, maxValueChars)}"`
+  return new TaskError({ reason: new UnknownTool({ message }) })
+}
+
 /** Replays a task without effects. */
 export const replay = (
   engine: EngineContext,
@@ -207,8 +213,7 @@ export const replayExported = Effect.fnUntraced(function*(
   const { task } = exported
   const found = engine?.handlers.find(task.tool)
   if (engine === undefined || found === undefined) {
-    const message = `this process has no handler of the tool "${cut(task.tool, maxValueChars)}"`
-    return yield* Effect.fail(new TaskError({ reason: new UnknownTool({ message }) }))
+    return yield* Effect.fail(withoutHandler(task.tool))
   }
   const recorded = recordedOf(exported)
   const log = new TaskLog(recorded.entries)

@@ -9,10 +9,10 @@ import * as JsonForm from "@skein/protocol/JsonForm"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import { QueryError, TaskError, UnknownTask, UnknownTool } from "../../TaskError.ts"
+import { QueryError, TaskError, UnknownTask } from "../../TaskError.ts"
 import { messageOf } from "../base/text.ts"
 import { invalidOption } from "../store/database.ts"
-import { maxReplayMs, replay } from "./codeReplay.ts"
+import { maxReplayMs, replay, withoutHandler } from "./codeReplay.ts"
 import type { EngineContext } from "./engineContext.ts"
 import type { Run } from "./run.ts"
 import { TaskLog } from "./taskLog.ts"
@@ -64,10 +64,7 @@ const queriesOf = Effect.fnUntraced(function*(
     return yield* Effect.fail(new TaskError({ reason: new UnknownTask({ message: "no task has this id" }) }))
   }
   const found = handlers.find(task.tool)
-  if (found === undefined) {
-    const message = `this process has no handler of the tool "${task.tool}"`
-    return yield* Effect.fail(new TaskError({ reason: new UnknownTool({ message }) }))
-  }
+  if (found === undefined) return yield* Effect.fail(withoutHandler(task.tool))
   if (!found.handler.durable) return new Map()
   const log = new TaskLog(yield* store.readLog(id))
   const { answers } = yield* store.readQuestions(id)

@@ -230,7 +230,7 @@ const countedTools = (isPostgres: boolean): string =>
 /** The numbers of tasks by tool and status: the tasks that are in no row of a status work, or are completed. */
 const toNumbers = (rows: ReadonlyArray<Row>): Statistics["tasks"] => {
   const found = new Map<string, Map<TaskStatus, Omit<Statistics["tasks"][number], "tool" | "status">>>()
-  const toolOf = (row: Row) => {
+  const adderOf = (row: Row) => {
     const tool = textOf(row, "tool")
     const statuses = found.get(tool) ?? new Map()
     found.set(tool, statuses)
@@ -244,7 +244,7 @@ const toNumbers = (rows: ReadonlyArray<Row>): Statistics["tasks"] => {
     }
   }
   for (const row of rows) {
-    const add = toolOf(row)
+    const add = adderOf(row)
     const tasks = numberOf(row, "tasks")
     const status = textOf(row, "status")
     if (status === "") {
