@@ -12,44 +12,46 @@ const conditions = ["@skein/source", "node", "module", "default"]
 const long = [
   "packages/client/test/{attacks/{Flood,Processes,Schemas,Storms,Wire},browser/Chromium,stdio/Process,tasks/{ManyTasks,RestartProcess,SkeinServer,Wire}}.test.ts",
   "packages/server/test/{Conformance,TypeErrors,input/RandomHandlers,state/PostgresStateStore,stdio/{LogFormat,Process}}.test.ts",
-  "packages/server/test/http/{fleet/Interleavings,process,processOptions,session/Memory,workers,workersOperated}.test.ts",
+  "packages/server/test/http/{fleet/Interleavings,process,processOptions,session/Memory,workers}.test.ts",
   "packages/skein/test/{mixing/mixing,server/{processLogs,workers}}.test.ts",
   "packages/protocol/test/{hostile/Cases,oracle/{AcrossRevisions,Generators,Read,Sensitivity,Write}}.test.ts",
-  "packages/auth/test/{hostile/Documents,oauth/Browser,protect/PostgresReplayStore,proxy/{Postgres,Tasks},signin/{chromium,webProcesses}}.test.ts",
+  "packages/auth/test/{hostile/Documents,oauth/Browser,protect/PostgresReplayStore,proxy/Postgres,signin/{chromium,webProcesses}}.test.ts",
   "packages/auth/test/stores/{BrowserTabs,FileLocks,PostgresTokenStore}.test.ts",
-  "packages/cli/test/develop/{build,dev,fleet,folder,modules,publish,restart,run,skeinPackage}.test.ts",
-  "packages/{apps/test/{Chromium,ReadyPages,UiPage},code-mode/test/{Bundle,Hostile},console/test/{Page,workers/Workers},openapi/test/Published}.test.ts",
-  "packages/tasks/test/{PgBouncer,children/TenThousand,workers/Workers,crash/{FailedTask,Poison,Sqlite},hostile/{Limits,Memory,Names},random/RandomHandlers}.test.ts",
-  "packages/tasks/test/{protocol/{Shutdown,ShutdownQuestions},schedules/Schedules,store/{MigrateApart,Output},telemetry/Processes,testing/Replay}.test.ts",
-  "packages/tasks/test/engine/{Admin,Clocks,CodeChanges,CutOffSteps,EncryptedRaces,Exports,Outages,PacesPostgres,Postgres,Sections}.test.ts",
-  "packages/tasks/test/engine/{SqlTasksPostgres,Replays,RunningSteps,Takeover,UnreachedSteps}.test.ts",
+  "packages/cli/test/develop/{build,dev,fleet,restart,run}.test.ts",
+  "packages/{apps/test/{Chromium,ReadyPages,UiPage},code-mode/test/{Bundle,Hostile},console/test/{Page,workers/Workers}}.test.ts",
+  "packages/tasks/test/{PgBouncer,children/TenThousand,workers/Workers,crash/FailedTask,hostile/{Limits,Memory,Names},random/RandomHandlers}.test.ts",
+  "packages/tasks/test/{protocol/Shutdown,schedules/Schedules,store/{MigrateApart,Output},telemetry/Processes,testing/Replay}.test.ts",
+  "packages/tasks/test/engine/{Admin,Clocks,CodeChanges,CutOffSteps,Exports,Outages,PacesPostgres,Postgres,Sections}.test.ts",
+  "packages/tasks/test/engine/{SqlTasksPostgres,Replays,RunningSteps,Takeover}.test.ts",
   "packages/skein/test/{server/postgresState,tasks/postgresTasks}.test.ts",
-  "packages/fleet/test/{Postgres*,Redis*,postgres/*}.test.ts",
+  "packages/fleet/test/{Postgres*,Redis{EventStore,Principals},postgres/{Outages,PgBouncer,Principals,Processes,Records}}.test.ts",
   "packages/{sql/test/{PgBouncer,PgClient},testing/test/Client.{faults,stdio}}.test.ts",
-  "docs/test/{async/{coming,quickstarts},effectApplications,haproxy,http,nginx,tasksOperating}.test.ts",
-  "interop/test/{allPairsStdio,authSdkStreams,extTasksClient,fleetClients,fleetKilled,fleetPostgres,fleetRedis,fleetSessions,proxiedChildren,proxiedServers}.test.ts",
+  "docs/test/{async/coming,effectApplications,http,tasksOperating}.test.ts",
+  "interop/test/{allPairsStdio,authSdkStreams,extTasksClient,fleetClients,fleetPostgres,fleetRedis,fleetSessions,proxiedChildren,proxiedServers}.test.ts",
   "interop/test/{officialServersHttp,officialServersPool,officialServersReconnect,officialServersStdio}.test.ts",
   "interop/test/{sdkClientsHttp,sdkClientsReopen,sdkClientsTasksInline,sdkV1ClientTasks,sdkV1ServerTasks,workers}.test.ts",
-  "examples/{apps,everythingClient,fleet,npmScripts,signIn,sqlite,tourAuth,tourTasks}.test.ts",
-  "scripts/{conventions,crash/fleet/replacement}.test.ts"
+  "examples/{apps,everythingClient,signIn,sqlite,tourAuth,tourTasks}.test.ts",
+  "scripts/crash/fleet/replacement.test.ts"
 ]
 
 // The tests of `npm run test:longest` (`--mode longest`), which find fewer faults in a minute. release-check runs them; run
 // them, too, when you change their subject. They repeat accidents at random for minutes, use programs of other authors (`npm run
-// published`), or test again what other steps of .ci/run use: created projects, the site, conformance, the soak and crash runs.
+// published`), repeat for Redis or a reverse proxy what is tested without, or test again what other steps of .ci/run use: the
+// linter, created projects, the site, conformance, the soak and crash runs.
 const longest = [
   "packages/client/test/{attacks/Chunks,connection/ManyReconnects}.test.ts",
-  "packages/server/test/http/attacks/{replays,totals,unread}.test.ts",
+  "packages/server/test/http/{attacks/{replays,totals,unread},workersOperated}.test.ts",
   "packages/protocol/test/hostile/Search.test.ts",
-  "packages/auth/test/{proxy/Chromium,stores/{Rotation,SharedSignIn}}.test.ts",
-  "packages/cli/test/{develop/conformance,generateClient,signIn}.test.ts",
-  "packages/{create-skein/test/Projects,skills/test/Published,testing/test/Client.http}.test.ts",
+  "packages/auth/test/{proxy/{Chromium,Tasks},stores/{Rotation,SharedSignIn}}.test.ts",
+  "packages/cli/test/{develop/{conformance,folder,modules,publish,skeinPackage},generateClient,signIn}.test.ts",
+  "packages/{create-skein/test/Projects,openapi/test/Published,skills/test/Published,testing/test/Client.http}.test.ts",
+  "packages/fleet/test/{RedisFleet,RedisHttp,postgres/Http}.test.ts",
   "packages/gateway/test/{Children,Processes}.test.ts",
-  "packages/tasks/test/{crash/{Continued,Deadlines,Schedules},engine/Stalls}.test.ts",
-  "docs/test/{async/developing,cli,siteBrowser,tasksMachines}.test.ts",
-  "interop/test/{authBrowser,authPublished,extApps,fleetPrograms,inspector,manySdkClients,publishedClients,publishedServers,runtimes,skeinCall}.test.ts",
-  "examples/{browser,comparison,tour}.test.ts",
-  "scripts/{conformance/{judgeClient,suite},crash/fleet/walk,fuzz/fuzz,soak/soak}.test.ts"
+  "packages/tasks/test/{crash/{Continued,Deadlines,Poison,Schedules,Sqlite},engine/{EncryptedRaces,Stalls,UnreachedSteps},protocol/ShutdownQuestions}.test.ts",
+  "docs/test/{async/{developing,quickstarts},cli,haproxy,nginx,siteBrowser,tasksMachines}.test.ts",
+  "interop/test/{authBrowser,authPublished,extApps,fleetKilled,fleetPrograms,inspector,manySdkClients,publishedClients,publishedServers,runtimes,skeinCall}.test.ts",
+  "examples/{browser,comparison,fleet,npmScripts,tour}.test.ts",
+  "scripts/{conformance/{judgeClient,suite},conventions,crash/fleet/walk,fuzz/fuzz,soak/soak}.test.ts"
 ]
 
 // Test files with a process of their own: they measure their process, change its environment, its folder or its global
@@ -85,7 +87,7 @@ export default defineConfig(({ mode }) => ({
   test: {
     projects: mode in lists ?
       // They wait for other programs most of the time.
-      [{ extends: true, test: { name: mode, include: lists[mode], exclude, maxWorkers: 3, testTimeout: 240_000 } }] :
+      [{ extends: true, test: { name: mode, include: lists[mode], exclude, maxWorkers: 4, testTimeout: 240_000 } }] :
       [
         { extends: true, test: { name: "alone", include: alone, exclude: [...exclude, ...long, ...longest] } },
         // The other files share processes, and so load each module once. Imports took a quarter of their time.
@@ -96,9 +98,9 @@ export default defineConfig(({ mode }) => ({
       ],
     globalSetup: ["./scripts/setup.ts"],
     reporters: ["default", "./scripts/reporter.ts"],
-    // Processes, not threads: the tests of stdio and of leaks inspect the process. Two at a time, for two cores.
+    // Processes, not threads: the tests of stdio and of leaks inspect the process. On two cores one of three waits for something.
     pool: "forks",
-    maxWorkers: 2,
+    maxWorkers: 3,
     // As a deployed server: clients do not see the messages of unexpected errors. A test of the development provides it.
     env: { SKEIN_DEVELOPMENT: "false" },
     execArgv: ["--expose-gc", "--conditions=@skein/source"],

@@ -1,5 +1,6 @@
 /**
- * `npm run projects`: creates a project of each template and style as a user does, from the packed packages.
+ * `npm run projects`: creates a project of each template as a user does, from the packed packages, in one style each, and with
+ * `--all` in each style.
  *
  * `npm exec` runs `create-skein` from its tarball, and `npm install` takes the packages of Skein from their tarballs and
  * all others from the registry or from npm's cache. Each project is checked, tested and bundled. The client of the
@@ -16,6 +17,10 @@ import { checkCopies } from "./peers.ts"
 import { driveHttp, driveStdio } from "./projectClients.ts"
 import { startQuickstart } from "./quickstarts.ts"
 import { createProject, pack, runNpm } from "./tarballs.ts"
+
+/** The option that tries each template in each style. */
+const all = "--all"
+const isComplete = process.argv.includes(all)
 
 /** The packages of the projects of a style: each has the program `skein` from another one. */
 const ofStyle = (tarballs: ReadonlyArray<string>, style: string): ReadonlyArray<string> =>
@@ -49,11 +54,16 @@ const startBundle = async (template: Template, project: string, folder: string):
   }
 }
 
+/** The templates that a style is tried with: every second one, or all. */
+const templatesOf = (style: string): ReadonlyArray<Template> =>
+  (Object.keys(templates) as ReadonlyArray<Template>)
+    .filter((_, at) => isComplete || Object.keys(styles).indexOf(style) === at % Object.keys(styles).length)
+
 /** Creates and uses the projects of one style, in a folder that has the tarballs. */
 const useStyle = async (style: string, folder: string, tarballs: ReadonlyArray<string>): Promise<void> => {
   const bundles = join(folder, "bundles")
   mkdirSync(bundles, { recursive: true })
-  for (const template of Object.keys(templates) as ReadonlyArray<Template>) {
+  for (const template of templatesOf(style)) {
     const start = performance.now()
     const name = `${template}-${style}`
     const project = createProject(folder, tarballs, name, "--template", template, "--style", style)
@@ -66,7 +76,7 @@ const useStyle = async (style: string, folder: string, tarballs: ReadonlyArray<s
     console.log(
       `${name}: created, checked, tested, bundled and started in ${Math.round(performance.now() - start)} ms`
     )
-    // The dependencies of eight projects would take more than a gigabyte.
+    // The dependencies of all projects would take more than a gigabyte.
     rmSync(project, { recursive: true })
   }
 }
@@ -74,7 +84,7 @@ const useStyle = async (style: string, folder: string, tarballs: ReadonlyArray<s
 /** Runs this script for one style in a process of its own. */
 const runStyle = async (style: string, folder: string, tarballs: ReadonlyArray<string>): Promise<void> => {
   mkdirSync(folder)
-  const args = [...process.execArgv, import.meta.filename, style, folder, ...tarballs]
+  const args = [...process.execArgv, import.meta.filename, ...(isComplete ? [all] : []), style, folder, ...tarballs]
   const [code] = await once(spawn(process.execPath, args, { stdio: ["ignore", "inherit", "inherit"] }), "exit")
   if (code !== 0) throw new Error(`the projects of the style ${style} failed`)
 }
@@ -94,7 +104,7 @@ const main = async (): Promise<void> => {
 }
 
 try {
-  const [style, folder, ...tarballs] = process.argv.slice(2)
+  const [style, folder, ...tarballs] = process.argv.slice(2).filter((argument) => argument !== all)
   if (style === undefined || folder === undefined) await main()
   else await useStyle(style, folder, tarballs)
 } catch (error) {

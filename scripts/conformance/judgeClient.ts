@@ -30,7 +30,7 @@ export const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''"
 /** The command that starts the client. */
 export const clientCommand = `${quoted(process.execPath)} --conditions=@skein/source ${quoted(main)}`
 
-/** The configurations of the client. */
+/** The configurations of the client: by default it is judged in the first. */
 const configurations = [
   { title: "revision given, over node:http", command: clientCommand },
   {
@@ -196,11 +196,15 @@ export const distinct = (plans: ReadonlyArray<ReadonlyArray<PlannedScenario>>): 
   ...new Map(plans.flat().map((one) => [keyOf(one), one])).values()
 ]
 
-const judgeWith = async (env: Readonly<Record<string, string>>, width: number | undefined): Promise<Report> => {
+const judgeWith = async (
+  env: Readonly<Record<string, string>>,
+  width: number | undefined,
+  all: boolean
+): Promise<Report> => {
   const plans = await Promise.all(selections.map(planSelection))
   const tasks = distinct(plans)
   const reports: Array<Report> = []
-  for (const { command, title } of configurations) {
+  for (const { command, title } of all ? configurations : configurations.slice(0, 1)) {
     const results = await runConcurrently(tasks, (one) => runOne(command, one, env))
     const byKey = new Map(tasks.map((one, index) => [keyOf(one), results[index]!]))
     const outcomes = selections.map(({ isRequirementSet, name }, index): Outcome => ({
@@ -217,12 +221,12 @@ const judgeWith = async (env: Readonly<Record<string, string>>, width: number | 
   }
 }
 
-/** Judges the client in both configurations. `width` clips messages. */
-export const judgeClient = async (width: number | undefined): Promise<Report> => {
+/** Judges the client, with `all` in both configurations. `width` clips messages. */
+export const judgeClient = async (width: number | undefined, all = false): Promise<Report> => {
   // The same two programs start about 150 times; the cache keeps their compiled code.
   const cache = await mkdtemp(join(tmpdir(), "skein-conformance-"))
   try {
-    return await judgeWith({ NODE_COMPILE_CACHE: cache }, width)
+    return await judgeWith({ NODE_COMPILE_CACHE: cache }, width, all)
   } finally {
     await rm(cache, { recursive: true, force: true })
   }

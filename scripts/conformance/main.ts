@@ -1,12 +1,12 @@
 /**
  * Runs the official conformance suite: `npm run conformance -- server [--url <url> | --sessions <kind>] [--verbose]`,
- * `npm run conformance -- client [--verbose]`, `npm run conformance -- auth [--verbose]` and
+ * `npm run conformance -- client [--all] [--verbose]`, `npm run conformance -- auth [--verbose]` and
  * `npm run conformance -- proxy [--verbose]`.
  *
  * The server is `examples/everything`, or the one at `--url`. With `--sessions` three processes serve it and share its
  * sessions: as `workers`, or as nodes of a fleet on `postgres` or `redis`, behind a balancer that gives each request to the
  * next one.
- * The client is `examples/everything-client`; `auth` judges the authorization server `DevServer` of `@skein/auth`, and
+ * The client is `examples/everything-client`, and with `--all` also in a second configuration; `auth` judges the authorization server `DevServer` of `@skein/auth`, and
  * `proxy` judges `Proxy` of `@skein/gateway` in front of `examples/everything`. Prints a table, and exits with 1 when a
  * scenario fails that must pass.
  */
@@ -20,7 +20,7 @@ import type { Report } from "./report.ts"
 import { suiteVersion } from "./suite.ts"
 
 const usage = `usage: npm run conformance -- server [--url <url> | --sessions ${kinds.join("|")}] [--verbose] | ` +
-  "client [--verbose] | auth [--verbose] | proxy [--verbose]"
+  "client [--all] [--verbose] | auth [--verbose] | proxy [--verbose]"
 
 /** The server that the options name; undefined if they are wrong. */
 const subjectOf = (url: string | undefined, sessions: string | undefined): Subject | undefined => {
@@ -31,18 +31,26 @@ const subjectOf = (url: string | undefined, sessions: string | undefined): Subje
 const main = async (): Promise<void> => {
   const { positionals: [side = "", ...more], values } = parseArgs({
     allowPositionals: true,
-    options: { sessions: { type: "string" }, url: { type: "string" }, verbose: { type: "boolean", default: false } }
+    options: {
+      all: { type: "boolean", default: false },
+      sessions: { type: "string" },
+      url: { type: "string" },
+      verbose: { type: "boolean", default: false }
+    }
   })
   const subject = subjectOf(values.url, values.sessions)
   const judges = new Map<string, (width: number | undefined) => Promise<Report>>([
     ["server", (width) => judgeServer(subject!, width)],
-    ["client", judgeClient],
+    ["client", (width) => judgeClient(width, values.all)],
     ["auth", judgeAuthorization],
     ["proxy", judgeProxy]
   ])
   const judge = judges.get(side)
   const isForServer = values.url !== undefined || values.sessions !== undefined
-  if (judge === undefined || subject === undefined || (side !== "server" && isForServer) || more.length > 0) {
+  if (
+    judge === undefined || subject === undefined || (side !== "server" && isForServer) ||
+    (side !== "client" && values.all) || more.length > 0
+  ) {
     console.error(usage)
     process.exitCode = 2
     return

@@ -1,9 +1,8 @@
 /**
  * Kills the processes of running tasks and checks that every task still ends correctly, and those of a fleet, whose
  * sessions must go on: `npm run crash`, or one part only, `npm run crash -- sqlite`, `postgres` or `fleet`. `--seed` repeats the
- * random choices of an earlier run; `--short` runs about a third of it, and `--quick` a small part. `--orders` runs so many
- * orders instead, for as long as they take: `npm run crash -- postgres --orders 20000` (`--concurrency`: how many at a time,
- * 100 by default). `--minutes`, `--sessions` and `--only` change the walk of the fleet:
+ * random choices of an earlier run; `--quick` runs a part of it, as `.ci/run` does. `--orders` runs so many orders instead, for
+ * as long as they take: `npm run crash -- postgres --orders 20000` (`--concurrency`: how many at a time, 100 by default). `--minutes`, `--sessions` and `--only` change the walk of the fleet:
  * `npm run crash -- fleet --minutes 60 --only "a node killed"`.
  *
  * SQLite: the server is killed at random moments, and before every commit to its database. PostgreSQL: workers, front
@@ -31,7 +30,6 @@ import { walk } from "./fleet/walk.ts"
 
 const { positionals, values } = parseArgs({
   options: {
-    short: { type: "boolean", default: false },
     quick: { type: "boolean", default: false },
     seed: { type: "string" },
     orders: { type: "string" },
@@ -44,12 +42,11 @@ const { positionals, values } = parseArgs({
 })
 const isSelected = (store: string): boolean => positionals.length === 0 || positionals.includes(store)
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31))
-const size = values.quick ? "quick" : values.short ? "short" : "whole"
+const size = values.quick ? "quick" : "whole"
 const whole: Plan = { orders: 200, concurrency: 20, pace: 150, life: 2_000, kills: 1_000, seed }
 /** The plan on SQLite. */
 const plan: Plan = {
   whole,
-  short: { ...whole, orders: 150, life: 1_500 },
   quick: { ...whole, orders: 40, pace: 100, life: 1_500 }
 }[size]
 
@@ -63,7 +60,6 @@ if (!Number.isSafeInteger(many ?? 1) || (many ?? 1) < 1 || !Number.isSafeInteger
 /** The minutes and the sessions of the walk of a fleet, and the clients of its replacement. */
 const fleetPlan = {
   whole: { minutes: 10, sessions: 200, clients: 50 },
-  short: { minutes: 1, sessions: 50, clients: 12 },
   quick: { minutes: 0.3, sessions: 10, clients: 6 }
 }[size]
 const minutes = Number(values.minutes ?? fleetPlan.minutes)
@@ -129,7 +125,7 @@ const sqlite = async (): Promise<void> => {
     // The first run starts with the migrations. The others start before the commit where they begin to differ from it: a
     // race, a question without an answer, a failure, a cancellation, an event, children, a section.
     const moments = [[1, 1], [9, 8], [5, 7], [4, 7], [3, 7], [11, 5], [12, 5], [13, 5]] as const
-    for (const [order, first] of size === "short" ? moments.slice(0, 1) : moments) {
+    for (const [order, first] of moments) {
       await timed(`SQLite, SIGKILL before each commit of a task (${kindOf(order)})`, async () => {
         const { deaths, problems } = await everywhere(order, "before", first)
         return [

@@ -1,5 +1,5 @@
 /**
- * `npm run runtimes`: uses the packed package `skein` on the runtimes that it supports, in a project that has nothing else of this
+ * `npm run runtimes`: uses the packed package `skein` on the runtimes that it supports (Node 22, Bun and Deno, and with `--all` Node 24 and 26 too), in a project that has nothing else of this
  * repository: a program of its own, and the programs of the guides and of the comparison with their tests. Run `npm run build`
  * first. It downloads the runtimes.
  */
@@ -30,8 +30,7 @@ const node = (version: string): Runtime => ({
 
 const runtimes: ReadonlyArray<Runtime> = [
   node("22"),
-  node("24"),
-  node("26"),
+  ...(process.argv.includes("--all") ? [node("24"), node("26")] : []),
   { name: "Bun", install: "bun", program: ".bin/bun", args: [] },
   { name: "Deno", install: "deno", program: ".bin/deno", args: ["run", "-A"] }
 ]

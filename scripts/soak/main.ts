@@ -1,6 +1,6 @@
 /**
  * Checks for leaks under load: `npm run soak`, or one half of it with `npm run soak -- server` or `npm run soak --
- * client`. `--short` runs a part of it, and `--quick` a small one.
+ * client`. `--quick` runs a small part of it, as `.ci/run` does.
  *
  * The server half opens thousands of sessions and streams and drops them abruptly. The client half opens and closes
  * thousands of clients in one process, and restarts their server again and again.
@@ -14,19 +14,18 @@ import { soakClient } from "./client/soakClient.ts"
 import { type Plan, soakServer } from "./server/soakServer.ts"
 
 const thorough: Plan = { warmUp: 4_000, goal: 100_000, slices: 10, maxGrowth: 1_000_000, maxObjects: 100 }
-const short: Plan = { ...thorough, goal: 15_000, slices: 5 }
 const quick: Plan = { warmUp: 1_000, goal: 2_000, slices: 2, maxGrowth: 1_000_000, maxObjects: 80 }
 
 const { positionals, values } = parseArgs({
-  options: { short: { type: "boolean", default: false }, quick: { type: "boolean", default: false } },
+  options: { quick: { type: "boolean", default: false } },
   allowPositionals: true
 })
 const isSelected = (half: string): boolean => positionals.length === 0 || positionals.includes(half)
 const print = (line: string): void => console.log(line)
 
 const halves = [
-  ["client", () => soakClient(values.quick ? 0.06 : values.short ? 0.3 : 1, print)],
-  ["server", () => soakServer(values.quick ? quick : values.short ? short : thorough, print)]
+  ["client", () => soakClient(values.quick ? 0.06 : 1, print)],
+  ["server", () => soakServer(values.quick ? quick : thorough, print)]
 ] as const
 
 let failed = false
