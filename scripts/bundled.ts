@@ -227,9 +227,11 @@ const loadedBy = (chunks: ReadonlyArray<OutputChunk>, modules: ReadonlyArray<str
   )
 }
 
-/** Breaks the lines of a file, and changes its source map. */
+/** Breaks the lines of a file, and changes its source map, or removes it. */
 const shorten = async (file: string, isMapped: boolean): Promise<void> => {
-  const text = await readFile(file, "utf8")
+  const written = await readFile(file, "utf8")
+  const text = isMapped ? written : written.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n")
+  if (!isMapped) await rm(`${file}.map`, { force: true })
   const map = isMapped ? JSON.parse(await readFile(`${file}.map`, "utf8")) as { readonly mappings: string } : undefined
   const { code, mappings } = breakLines(text, map?.mappings ?? "")
   await writeFile(file, code)
@@ -308,7 +310,8 @@ const bundleCode = async (
   onlyNode(chunks.flatMap(({ dynamicImports, imports }) => [...imports, ...dynamicImports]))
   await separateNode(dist, chunks)
   for (const { fileName, isEntry, map, name } of chunks) {
-    await shorten(join(dist, fileName), map !== null)
+    // Zod is the library of another author: its map, a twentieth of the package, explains no error of Skein.
+    await shorten(join(dist, fileName), map !== null && name !== "zod")
     if (!isEntry || name in fileModules) continue
     if (name in programs) {
       await mkdir(join(dist, "bin"), { recursive: true })

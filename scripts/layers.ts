@@ -738,7 +738,8 @@ export const layers: Readonly<Record<string, Layers>> = {
     connection: { rule: "Connections to a remote server, and the caller that a message of it is for." },
     calls: { rule: "Forwards a request, and stores the call of a stateless caller between its rounds." },
     catalog: { rule: "The entries of a remote server in the catalog. It reads the lists, and no request." },
-    proxy: { rule: "`Proxy`, the layer that joins them.", folders: [], modules: ["Proxy"] }
+    proxy: { rule: "`Proxy`, the layer that joins them.", folders: [], modules: ["Proxy"] },
+    servers: { rule: "`Gateway`: the servers of a configuration, and a proxy for each.", modules: ["Gateway"] }
   },
   "code-mode": {
     sandbox: {
@@ -747,10 +748,7 @@ export const layers: Readonly<Record<string, Layers>> = {
       packages: ["protocol"],
       node: "named"
     },
-    calls: {
-      rule: "`CodeMode`: the tool `execute`, and the calls of a program to hidden tools.",
-      modules: ["CodeMode"]
-    }
+    calls: { rule: "`CodeMode`: the tool `execute`, and the calls of a program.", modules: ["CodeMode"] }
   },
   "create-skein": { all: { folders: ["."], node: true } },
   skein: {

@@ -42,7 +42,7 @@ import { DuplicateName, LimitExceeded, PoolError, ServerNotFound } from "./PoolE
 import { Credentials } from "./Credentials.ts"
 import { Broadcast } from "./internal/base/broadcast.ts"
 import { listResult } from "./internal/calls/pages.ts"
-import { type AppliedConfig, type ConfigSource, PoolConfig, type Reload } from "./internal/pool/configuredPool.ts"
+import { type AppliedConfig, type ConfigSource, LiveConfig, type Reload } from "./internal/pool/configuredPool.ts"
 import { type PoolChange, PoolChanges } from "./internal/pool/poolChanges.ts"
 import { PoolEntry, type Server, type State } from "./internal/pool/poolEntry.ts"
 import type { Items, Kind } from "./internal/pool/serverLists.ts"
@@ -363,7 +363,11 @@ export const fromConfig = Effect.fnUntraced(function*(
   const { include, onInvalidConfig = "warn", watchInterval } = options
   const pool = yield* makeWith({}, options, (name) => config.whyMissing(name))
   const sources: ReadonlyArray<ConfigSource> = "read" in source ? [source] : source
-  const config: PoolConfig = new PoolConfig(sources, include, onInvalidConfig === "fail", pool)
+  const config: LiveConfig = new LiveConfig(sources, {
+    add: (name, { server }) => pool.add(name, server),
+    remove: pool.remove,
+    restart: (name, { server }) => pool.restart(name, server)
+  }, { include, isStrict: onInvalidConfig === "fail" })
   yield* config.reload
   if (watchInterval !== undefined) yield* Effect.forkScoped(config.watch(watchInterval))
   // The members of the pool include getters, which must stay getters.

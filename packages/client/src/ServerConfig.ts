@@ -34,6 +34,7 @@ import { type Entry, entryOf, type EntryProblem, type HttpEntry, type StdioEntry
 import type { Expansion } from "./internal/pool/variables.ts"
 
 export type { Entry, HttpEntry, StdioEntry }
+export { LiveConfig, type LiveConfigOptions, type RunningServers } from "./internal/pool/configuredPool.ts"
 
 /** An item of `inputs` in a configuration of VS Code. */
 export interface Input {

@@ -12,11 +12,8 @@
  * const Files = Proxy.layer(Client.make(Stdio.transport({ command: "npx", args: ["files-server"] })))
  * const Server = McpServer.layer({ name: "desk", version: "1.0.0" }, Tool.layer(add, sum), Files)
  */
-import * as Clients from "@skein/client/Client"
 import type { Client } from "@skein/client/Client"
-import { ClientError, Timeout } from "@skein/client/ClientError"
-import type { ConfigSource, Server } from "@skein/client/ClientPool"
-import type { PoolError } from "@skein/client/PoolError"
+import type { ClientError } from "@skein/client/ClientError"
 import type * as Reconnect from "@skein/client/Reconnect"
 import type { Prompt } from "@skein/protocol/Prompt"
 import type { Resource, ResourceTemplate } from "@skein/protocol/Resource"
@@ -24,11 +21,8 @@ import type { Tool } from "@skein/protocol/Tool"
 import { resolve } from "@skein/runtime/Options"
 import type { Caller } from "@skein/runtime/RequestContext"
 import * as Catalog from "@skein/server/Catalog"
-import type { DefinitionError } from "@skein/server/DefinitionError"
 import * as Extension from "@skein/server/Extension"
 import type { HandlerError } from "@skein/server/HandlerError"
-import * as Logging from "@skein/server/Logging"
-import * as McpServer from "@skein/server/McpServer"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
@@ -49,9 +43,13 @@ import { makeForward } from "./internal/calls/forward.ts"
 import { type Lists, makeListing, type Selection } from "./internal/catalog/listing.ts"
 import { makeParkedCalls } from "./internal/calls/parkedCalls.ts"
 import { makeRefresh, RefreshInterval } from "./internal/catalog/refresh.ts"
-import { everything, makeRelay } from "./internal/connection/relay.ts"
+import { named, upper } from "./internal/connection/remoteError.ts"
+import { declaredBy, everything, makeRelay } from "./internal/connection/relay.ts"
 import { makeRemote } from "./internal/connection/remote.ts"
+import { ProxyState, ProxyStates, type State } from "./internal/connection/proxyState.ts"
 
+export type { State } from "./internal/connection/proxyState.ts"
+export type { RemoteStatus } from "./internal/connection/remote.ts"
 export type { RemoteFailure } from "./internal/connection/remoteError.ts"
 export type { Lists, Selection } from "./internal/catalog/listing.ts"
 
@@ -136,10 +134,15 @@ export interface Options<R = never> {
   /** The bounds of the proxy. The timeouts of forwarded requests are those of the client (`Client.Options`). */
   readonly limits?: Limits | undefined
   /**
-   * Whose connection calls use. By default all callers share the one that also lists. With `perPrincipal` or
-   * `perSession` the credentials of each user can be used at the remote server.
+   * Whose connection calls use.
+   *
+   * - `auto` (the default): all callers share the connection that also lists. If the remote server asks a caller, and the
+   *   transport does not show which one (stdio), each session has a connection of its own from then on, as with
+   *   `perSession`: otherwise the question could reach another user, and is refused while several have calls in progress.
+   * - `shared`: all callers share it in any case. It is the only choice for a client that is open already.
+   * - `perPrincipal` and `perSession`: the credentials of each user can be used at the remote server.
    */
-  readonly connections?: Connections<R> | undefined
+  readonly connections?: "auto" | "shared" | Connections<R> | undefined
   /**
    * The lists while the remote server cannot be reached: `last` offers the last ones (the default), and `nothing`
    * removes them. Calls fail with `-32603` (`RemoteUnavailable`) in both cases.
@@ -192,6 +195,16 @@ export const perSession = <R = never>(
   options: ConnectionOptions = {}
 ): Connections<R> => ({ per: "session", make, options })
 
+/** The state of each remote server behind this server, in the order of the definitions. */
+export const states: Effect.Effect<ReadonlyArray<State>, never, Catalog.Catalog> = Effect.map(
+  Catalog.Catalog,
+  (catalog) =>
+    Extension.list(catalog).flatMap(({ services }) => {
+      const read = services && Context.getOrUndefined(services, ProxyState)
+      return read === undefined ? [] : [read()]
+    })
+)
+
 const none: Lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] }
 
 // Numbers the texts of entries that no list shows, which must differ.
@@ -205,7 +218,8 @@ let unlisted = 0
  *   on, and it is not replaced after its end.
  * - Entries have the names that they have at the remote server. Mount the proxy to give them a prefix or other names:
  *   `McpServer.mount("weather", Proxy.layer(…))`, or `McpServer.mount({ name: (own, kind) => … }, Proxy.layer(…))`. An
- *   entry whose name the server has already is left out, with a warning in the log.
+ *   entry whose name a definition of the server has is left out. If several proxies have a name, the entry of the first of
+ *   them in the order of the definitions is offered. Both are logged as warnings.
  * - The server starts even if the remote server cannot be reached, and connects as soon as it can. Its lists change
  *   then, and whenever those of the remote server do.
  * - Errors of the remote server keep their code, message and data. A failure without such an error is `-32603`, with a
@@ -240,8 +254,18 @@ export const layer = <R = never, R2 = never>(
       catalog,
       name,
       scope,
-      run: (effect) => Fiber.runIn(Effect.runForkWith(services as Context.Context<never>)(effect), scope)
+      run: (effect) => Fiber.runIn(Effect.runForkWith(services as Context.Context<never>)(effect), scope),
+      unnamed: () => {
+        if (mode !== "auto" || isApart) return
+        isApart = true
+        environment.run(
+          Effect.logInfo(`${upper(named(name))} asks its callers: each session has its own connection now`)
+        )
+      }
     }
+    const mode = options.connections ?? (isMade ? "auto" : "shared")
+    /** Whether calls use the connections of single callers. */
+    let isApart = typeof mode === "object"
     const remote = makeRemote(
       name,
       isMade
@@ -250,11 +274,17 @@ export const layer = <R = never, R2 = never>(
       options.reconnect,
       isMade
     )
-    const { connections } = options
-    const fromPool = connections === undefined ? undefined : makePool({
-      per: connections.per,
-      make: (caller) => provided(connections.make(caller)),
-      ...resolve(connections.options, { maxConnections: 100 }, { idleTimeout: "5 minutes" })
+    const apart: Connections<R | R2> | undefined = typeof mode === "object"
+      ? mode
+      : mode === "auto" && isMade
+      ? perSession(() => source)
+      : undefined
+    const pool = apart === undefined ? undefined : makePool({
+      per: apart.per,
+      make: (caller) => provided(apart.make(caller)),
+      // The remote server behaves as it did on the shared connection.
+      declare: mode === "auto" ? () => everything : declaredBy,
+      ...resolve(apart.options, { maxConnections: 100 }, { idleTimeout: "5 minutes" })
     }, environment)
     const limits = resolve(
       options.limits ?? {},
@@ -262,11 +292,14 @@ export const layer = <R = never, R2 = never>(
       { waitTimeout: "10 minutes" }
     )
     const parked = makeParkedCalls(limits, scope)
-    const connect: Connect = fromPool ?? ((_, ended) => remote.connect(ended))
+    const connect: Connect = (request, ended) =>
+      isApart && pool !== undefined ? pool.connect(request, ended) : remote.connect(ended)
     const entries: EntryContext = {
       forward: makeForward(connect, parked, name, environment.run),
       watch: (uri) => remote.watch(uri, catalog),
-      isPrivate: fromPool !== undefined
+      get isPrivate() {
+        return isApart
+      }
     }
     const { prompts = true, resourceTemplates = true, resources = true, tools = true } = options
     const listing = makeListing(catalog, entries, {
@@ -287,7 +320,8 @@ export const layer = <R = never, R2 = never>(
 
     /** Runs once the server's own definitions are registered, so that they have their names in any case. */
     const ready = Effect.gen(function*() {
-      yield* Effect.addFinalizer((exit) => Scope.close(scope, exit))
+      // The entries go first: a call to one whose connections have ended would wait for the next one.
+      yield* Effect.addFinalizer((exit) => Effect.andThen(listing.clear, Scope.close(scope, exit)))
       yield* Scope.provide(addUnlisted, scope)
       const settled = Deferred.makeUnsafe<boolean>()
       const listener = {
@@ -307,53 +341,27 @@ export const layer = <R = never, R2 = never>(
       ...(resources === false && resourceTemplates === false ? [] : ["resources"] as const),
       ...(prompts === false ? [] : ["prompts"] as const)
     ]
-    return { name: `proxy of ${name.label ?? "a remote server"}`, lists, ready } satisfies Extension.Extension
-  }))
-
-/** The options of `fromConfig`. */
-export interface ConfigOptions<R = never> {
-  /**
-   * The prefix of the names and URIs of a server: the name of the server by default, with `_` in place of characters that names
-   * of tools do not have. With `""` they stay as they are, and of two equal names the server has one, with a warning.
-   */
-  readonly prefix?: ((server: string) => string) | undefined
-  /** The options of the proxy of a server. */
-  readonly proxy?: ((server: string) => Options<R>) | undefined
-}
-
-/**
- * Puts all servers of a configuration behind this server, each mounted with its name as prefix. The configuration is read
- * when the server starts. An invalid entry is left out, with a warning in the log. An attempt to open a server may take the
- * `timeout` of its entry, 30 seconds by default.
- *
- * Fails with the `PoolError` `ConfigUnreadable` or `InvalidConfig`.
- *
- * @example
- * const Desk = McpServer.layer({ name: "desk", version: "1.0.0" }, Proxy.fromConfig(NodeConfig.file("mcp.json")))
- */
-export const fromConfig = <R = never>(
-  source: ConfigSource,
-  { prefix = toPrefix, proxy }: ConfigOptions<R> = {}
-): Layer.Layer<never, PoolError | DefinitionError, Catalog.Catalog | Exclude<R, Scope.Scope>> =>
-  Layer.unwrap(Effect.gen(function*() {
-    const { problems, servers } = yield* source.read
-    for (const { message } of problems) yield* Logging.withheld(Effect.logWarning(message))
-    const proxies = Array.from(servers, ([name, { server }]) => {
-      const made = layer(clientOf(name, server), { label: name, ...proxy?.(name) })
-      const at = prefix(name)
-      return at === "" ? made : McpServer.mount(at, made)
-    })
-    return Layer.mergeAll(Layer.empty, ...proxies)
-  }))
-
-/** Names of tools have these characters (2025-11-25, "Tool Names"). */
-const toPrefix = (server: string): string => server.replaceAll(/[^A-Za-z0-9_.-]/g, "_")
-
-const clientOf = (name: string, { options, timeout = "30 seconds", transport }: Server) =>
-  Effect.timeoutOrElse(Clients.make(transport, { label: name, ...options }), {
-    duration: timeout,
-    orElse: () => {
-      const message = `${name} did not open within timeout`
-      return Effect.fail(new ClientError({ method: "initialize", reason: new Timeout({ message }) }))
+    const state = (): State => {
+      const { client, ...status } = remote.status()
+      return {
+        label: name.label,
+        ...status,
+        info: client?.server,
+        revision: client?.revision,
+        entries: listing.counts(),
+        connections: pool?.size() ?? 0,
+        parkedCalls: parked.size()
+      }
     }
-  })
+    const known = yield* ProxyStates
+    if (known !== undefined) {
+      yield* Effect.acquireRelease(Effect.sync(() => known.add(state)), () => Effect.sync(() => known.delete(state)))
+    }
+    const shown = Context.make(ProxyState, state)
+    return {
+      name: `proxy of ${name.label ?? "a remote server"}`,
+      lists,
+      ready,
+      services: shown
+    } satisfies Extension.Extension
+  }))

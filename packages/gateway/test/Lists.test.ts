@@ -115,7 +115,12 @@ describe("long lists of a remote server", () => {
       changes: () => Stream.tap(Stream.fromQueue(changes), () => Effect.sync(() => marked++)),
       listTools: () => Effect.andThen(Effect.sync(() => reads++), Effect.as(Effect.sleep(duration), []))
     }
-    const listing = { includes: (kind: string) => kind === "tools", update: () => Effect.void, clear: Effect.void }
+    const listing = {
+      includes: (kind: string) => kind === "tools",
+      update: () => Effect.void,
+      clear: Effect.void,
+      counts: () => ({ tools: 0, resources: 0, resourceTemplates: 0, prompts: 0 })
+    }
     const lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] }
     const { follow } = makeRefresh(listing, { label: "far" }, "1 millis", lists, undefined)
     return {

@@ -33,6 +33,7 @@ import {
   type TemplateEntry,
   type ToolEntry
 } from "./internal/catalog/catalogState.ts"
+import { placesHere } from "./internal/catalog/placement.ts"
 import { type Entry, type Guard, Registry, type Terms } from "./Registry.ts"
 
 // The entries that extensions see. They are declared beside the state of the catalog.
@@ -47,6 +48,37 @@ export type {
   ToolEntry,
   Watch
 } from "./internal/catalog/catalogState.ts"
+
+/** Builds definitions while the server runs, each at a place of its own: made by `places`. */
+export type Places = <E, R>(
+  at: number,
+  definitions: Layer.Layer<never, E, R>
+) => Effect.Effect<void, E, Exclude<R, Catalog> | Scope.Scope>
+
+/**
+ * Makes the function that builds definitions while the server runs, until the scope closes. Their entries are in lists where
+ * this layer is, in the order of the numbers `at`: whole numbers from 0. It makes the order of additions independent of when
+ * they are added, and of their names. `ready` of their extensions runs before the function returns.
+ *
+ * @example
+ * const Parts = Layer.effectDiscard(Effect.gen(function*() {
+ *   const build = yield* Catalog.places
+ *   yield* Effect.forkScoped(Stream.runForEach(parts, ({ at, layer }) => build(at, layer)))
+ * }))
+ */
+export const places: Effect.Effect<Places, never, Catalog> = Effect.withFiber((fiber) => {
+  const memoMapAt = placesHere(fiber)
+  return Effect.map(
+    Catalog,
+    (catalog): Places => (at, definitions) =>
+      Effect.flatMap(Effect.scope, (scope) =>
+        Effect.asVoid(Layer.buildWithMemoMap(
+          Layer.provide(definitions, Layer.succeed(Catalog, catalog)),
+          memoMapAt(at),
+          scope
+        ))) as never
+  )
+})
 
 /**
  * The missing service of a handler that requires a `Scope`. Wrap the effect of the handler in `Effect.scoped`.

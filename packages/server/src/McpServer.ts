@@ -180,11 +180,7 @@ export const layer = <const L extends ReadonlyArray<unknown>>(
     catalog[internals].changes.listener = subscriptions
     // The work of all extensions ends at once. A program has `shutdownTimeout` for all of them together.
     const working = yield* Scope.fork(scope, "parallel")
-    for (const { ready } of catalog[internals].extensions.all) {
-      if (ready !== undefined) {
-        yield* Effect.updateContext(Scope.provide(ready, Scope.forkUnsafe(working)), withoutMemoMap)
-      }
-    }
+    yield* catalog[internals].extensions.start(working)
     if (bus !== undefined) yield* bus.subscribe((change) => subscriptions.deliver(change))
     yield* Effect.addFinalizer(() => Effect.sync(() => subscriptions.shutdown()))
     const description = descriptionOf(options)
@@ -192,13 +188,6 @@ export const layer = <const L extends ReadonlyArray<unknown>>(
     return Context.add(provided, McpServer, make(options, catalog, subscriptions, dispatcher, description.revisions))
     // Building the definitions in a loop loses the types of their errors and services: hence the cast.
   })) as never
-
-/**
- * The memo map of a server around this one belongs to another catalog. An entry that an extension adds would count as one of
- * the server around, which would build this one once for each of its mounts.
- */
-const withoutMemoMap = (context: Context.Context<never>): Context.Context<never> =>
-  Context.omit(Layer.CurrentMemoMap)(context as Context.Context<Layer.CurrentMemoMap>)
 
 /**
  * Makes definitions, or whole servers, a part of a server, with a prefix before their names.

@@ -159,6 +159,28 @@ export class Registry<A extends Entry<unknown>> {
   }
 
   /**
+   * Adds an entry until the scope closes, also if others that were added with `share` have the name: the registry offers the
+   * first of them in the order of the definitions, whichever was added first, and the next one when that is removed. Fails
+   * as `add` does if the name has an entry that is not shared.
+   */
+  share(name: string, entry: A): Effect.Effect<void, DefinitionError, Scope.Scope> {
+    const store = this.#store
+    const problem = this.#invalid(name, entry)
+    if (problem !== undefined) return Effect.fail(problem)
+    return this.#change(
+      name,
+      () => store.sharedProblem(name, entry),
+      (state, fiber) =>
+        push(store, state, withTerms(entry, this.#terms), placeOf(fiber, this.#part), this.#terms, true).undo
+    )
+  }
+
+  /** Whether several entries share a name, here or in a server that this one is a part of. */
+  isContested(name: string): boolean {
+    return this.#store.isContested(name)
+  }
+
+  /**
    * Removes the entry of a name until the scope closes, so that the name is free for another one. Fails with `NotFound`
    * if the name has no entry. An entry that is added meanwhile stays on top.
    */
@@ -195,16 +217,21 @@ export class Registry<A extends Entry<unknown>> {
     })
   }
 
+  #invalid(name: string, entry: A): DefinitionError | undefined {
+    const problem = definitionProblem(entry.definition)
+    if (problem === undefined) return undefined
+    const { kind } = this.#store
+    const reason = new InvalidValue({ message: `The ${kind} ${quote(name)} is invalid: ${problem}` })
+    return this.#store.error(reason, name)
+  }
+
   #offer(name: string, entry: A, exists: boolean): Effect.Effect<void, DefinitionError, Scope.Scope> {
     const store = this.#store
-    const problem = definitionProblem(entry.definition)
-    if (problem !== undefined) {
-      const reason = new InvalidValue({ message: `The ${store.kind} ${quote(name)} is invalid: ${problem}` })
-      return Effect.fail(store.error(reason, name))
-    }
+    const problem = this.#invalid(name, entry)
+    if (problem !== undefined) return Effect.fail(problem)
     return this.#change(name, () => store.problem(name, entry, exists), (state, fiber) => {
       const place = (exists ? top(state)?.place : undefined) ?? placeOf(fiber, this.#part)
-      return push(store, state, withTerms(entry, this.#terms), place, this.#terms)
+      return push(store, state, withTerms(entry, this.#terms), place, this.#terms).undo
     })
   }
 

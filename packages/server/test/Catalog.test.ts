@@ -2,7 +2,8 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Revision from "@skein/protocol/Revision"
 import { McpRequest } from "@skein/runtime/RequestContext"
 import * as Catalog from "@skein/server/Catalog"
-import type * as McpServer from "@skein/server/McpServer"
+import * as Extension from "@skein/server/Extension"
+import * as McpServer from "@skein/server/McpServer"
 import * as Middleware from "@skein/server/Middleware"
 import * as Prompt from "@skein/server/Prompt"
 import * as Resource from "@skein/server/Resource"
@@ -320,5 +321,52 @@ describe("changes by handlers", () => {
       expect(open).toBe(1)
       yield* Scope.close(scope, Exit.void)
       expect(open).toBe(0)
+    }))
+})
+
+describe("places", () => {
+  it.effect("build definitions while the server runs, in the order of their numbers, where their layer is", () =>
+    Effect.gen(function*() {
+      let build: Catalog.Places | undefined
+      const parts = Layer.effectDiscard(Effect.map(Catalog.places, (places) => void (build = places)))
+      const { context, names } = yield* set([tool("z", "first"), parts, tool("a", "last")], "2025-11-25")
+      const added = (at: number, ...all: ReadonlyArray<Layer.Layer<never, unknown, Catalog.Catalog>>) =>
+        Effect.gen(function*() {
+          const scope = yield* Scope.make()
+          yield* Effect.provideContext(Scope.provide(build!(at, Layer.mergeAll(Layer.empty, ...all)), scope), context)
+          return scope
+        })
+      const second = yield* added(2, tool("two", "2"))
+      yield* added(5, McpServer.mount("five", tool("y", "5"), tool("b", "5")))
+      yield* added(1, tool("one", "1"))
+      expect(yield* names).toEqual(["z", "one", "two", "five_y", "five_b", "a"])
+      yield* Scope.close(second, Exit.void)
+      yield* added(2, tool("other", "2"))
+      expect(yield* names).toEqual(["z", "one", "other", "five_y", "five_b", "a"])
+    }))
+
+  it.effect("run ready of an extension that is added, and end its work before it is removed", () =>
+    Effect.gen(function*() {
+      const events: Array<string> = []
+      const note = (event: string) => Effect.sync(() => void events.push(event))
+      let build: Catalog.Places | undefined
+      const parts = Layer.effectDiscard(Effect.map(Catalog.places, (places) => void (build = places)))
+      const { context } = yield* set([parts], "2025-11-25")
+      const extension = Extension.layer({
+        name: "late",
+        ready: Effect.acquireRelease(
+          note("ready"),
+          () =>
+            note(
+              `end ${Extension.list(Context.get(context as Context.Context<Catalog.Catalog>, Catalog.Catalog)).length}`
+            )
+        )
+      })
+      const scope = yield* Scope.make()
+      yield* Effect.provideContext(Scope.provide(build!(0, McpServer.mount("part", extension)), scope), context)
+      expect(events).toEqual(["ready"])
+      yield* Scope.close(scope, Exit.void)
+      expect(events).toEqual(["ready", "end 1"])
+      expect(Extension.list(Context.get(context as Context.Context<Catalog.Catalog>, Catalog.Catalog))).toEqual([])
     }))
 })

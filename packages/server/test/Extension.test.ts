@@ -188,6 +188,14 @@ describe("an extension", () => {
       expect(closed).toEqual(["first", "second"])
     }))
 
+  it.effect("runs ready of all extensions at the same time", () =>
+    Effect.gen(function*() {
+      const second = yield* Deferred.make<void>()
+      const first = Extension.layer({ name: "first", ready: Deferred.await(second) })
+      const other = Extension.layer({ name: "second", ready: Effect.asVoid(Deferred.succeed(second, undefined)) })
+      yield* set({}, [first, other])
+    }))
+
   it.effect("runs ready once all definitions are registered", () =>
     Effect.gen(function*() {
       let seen: ReadonlyArray<string> = []

@@ -7,6 +7,7 @@ import * as Tool from "@skein/server/Tool"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as kit from "./kit.ts"
@@ -125,4 +126,49 @@ describe("a registry", () => {
     // A handler that adds a tool without a lifetime has a requirement that cannot be provided.
     expectTypeOf<Layer.Services<typeof unscoped>>().toEqualTypeOf<Catalog.Catalog | Catalog.UnscopedHandler>()
   })
+})
+
+describe("entries that share a name", () => {
+  const entry = (definition: number) => ({ definition })
+
+  it.effect("are offered in the order of the definitions, whichever was added first", () =>
+    Effect.gen(function*() {
+      const registry = new Registry<{ readonly definition: number }>("tool")
+      const parts = [0, 1, 2].map((at) =>
+        registry.part({ name: (own) => own, entry: (entry) => Result.succeed(entry) }, [at])
+      )
+      const scopes = new Map<number, Scope.Closeable>()
+      for (const at of [1, 2, 0]) {
+        const scope = yield* Scope.make()
+        scopes.set(at, scope)
+        yield* Scope.provide(parts[at]!.share("a", entry(at)), scope)
+        expect(registry.get("a")?.definition).toBe(at === 0 ? 0 : 1)
+        expect(parts[at]!.isContested("a")).toBe(at !== 1)
+      }
+      expect(registry.sorted).toHaveLength(1)
+      // A change of one that is not offered changes nothing.
+      yield* parts[2]!.share("a", entry(20))
+      expect(registry.get("a")?.definition).toBe(0)
+      yield* Scope.close(scopes.get(0)!, Exit.void)
+      expect(registry.get("a")?.definition).toBe(1)
+      yield* Scope.close(scopes.get(1)!, Exit.void)
+      expect(registry.get("a")?.definition).toBe(20)
+    }).pipe(Effect.scoped))
+
+  it.effect("replace an older one of the same part, and never one that does not share its name", () =>
+    Effect.gen(function*() {
+      const registry = new Registry<{ readonly definition: number }>("tool")
+      const scope = yield* Scope.make()
+      yield* Scope.provide(registry.share("a", entry(1)), scope)
+      yield* registry.share("a", entry(2))
+      expect(registry.get("a")?.definition).toBe(2)
+      yield* Scope.close(scope, Exit.void)
+      expect(registry.get("a")?.definition).toBe(2)
+      expect(registry.isContested("a")).toBe(false)
+      expect(yield* Effect.flip(registry.add("a", entry(3)))).toMatchObject({ reason: { _tag: "DuplicateName" } })
+      yield* registry.add("b", entry(4))
+      expect(yield* Effect.flip(registry.share("b", entry(5)))).toMatchObject({ reason: { _tag: "DuplicateName" } })
+      const part = registry.part({ name: (own) => own, entry: (entry) => Result.succeed(entry) }, [0])
+      expect(yield* Effect.flip(part.share("b", entry(6)))).toMatchObject({ reason: { _tag: "DuplicateName" } })
+    }).pipe(Effect.scoped))
 })

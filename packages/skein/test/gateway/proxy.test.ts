@@ -1,11 +1,13 @@
 /** `skein/gateway` as its users write it: servers by URL, by command and of a configuration. */
 import { describe, expect, expectTypeOf, it } from "@effect/vitest"
+import type * as CoreGateway from "@skein/gateway/Gateway"
 import type * as Core from "@skein/gateway/Proxy"
 import { AsyncServer, type Definition, invalidRequest, mount, VisibleError, withHttp } from "skein"
 import { NodeConfig } from "skein/client"
 import {
-  proxies,
-  type ProxiesOptions,
+  gateway,
+  type GatewayOptions,
+  type GatewayServer,
   proxy,
   type ProxyConnections,
   type ProxyLists,
@@ -160,27 +162,50 @@ describe("proxy", () => {
   })
 })
 
-describe("proxies", () => {
+describe("gateway", () => {
   it("puts the servers of a configuration behind a server, with their names as prefixes", async () => {
     const { url } = await startRemote()
     const config = NodeConfig.object({
       mcpServers: { "my child": command, remote: { url }, broken: { command: "${MISSING_VARIABLE}" } }
     })
     await withClient(
-      serverOf(proxies(config, { proxy: (name) => name === "remote" ? { prompts: false } : {} })),
+      serverOf(gateway(config, { proxy: (name) => name === "remote" ? { prompts: false } : {} })),
       async (client) => {
         const names = (await client.listTools()).map(({ name }) => name).toSorted()
         expect(names).toEqual(["my_child_pid", "own", "remote_ask", "remote_token"])
         expect(await callText(client, "remote_token")).toBe("none")
       }
     )
-    await withClient(serverOf(proxies(config, { prefix: () => "" })), async (client) => {
+    await withClient(serverOf(gateway(config, { prefix: () => "" })), async (client) => {
       expect((await client.listTools()).map(({ name }) => name).toSorted()).toEqual(["ask", "own", "pid", "token"])
     })
   }, 60_000)
 
+  it("has the states of its servers, reloads the configuration, and restarts a server", async () => {
+    const { url } = await startRemote()
+    const servers: Record<string, object> = { remote: { url } }
+    const desk = gateway(NodeConfig.object({ mcpServers: servers }))
+    const states = desk.servers()
+    await withClient(serverOf(desk), async (client) => {
+      expect(await states).toMatchObject([{ name: "remote" }])
+      expect(await desk.servers()).toMatchObject([{ info: { name: "remote" }, entries: { tools: 2 } }])
+      servers["child"] = command
+      expect(await desk.reload()).toMatchObject({ added: ["child"], unchanged: ["remote"] })
+      await expect.poll(async () => (await desk.servers()).map(({ state }) => state)).toEqual([
+        "connected",
+        "connected"
+      ])
+      await expect.poll(async () => (await client.listTools()).map(({ name }) => name)).toContain("child_pid")
+      const pid = await callText(client, "child_pid")
+      expect(await desk.servers()).toMatchObject([{ processes: [] }, { processes: [{ pid: Number(pid) }] }])
+      await desk.restart("child")
+      await expect.poll(() => callText(client, "child_pid").catch(() => pid)).not.toBe(pid)
+      await expect(desk.restart("other")).rejects.toMatchObject({ reason: { _tag: "ServerNotFound" } })
+    })
+  }, 60_000)
+
   it("fails the start of a server for a configuration that cannot be read", async () => {
-    const server = serverOf(proxies(NodeConfig.file("/does/not/exist.json")))
+    const server = serverOf(gateway(NodeConfig.file("/does/not/exist.json")))
     await expect(server.listen({ port: 0 })).rejects.toMatchObject({ reason: { _tag: "ConfigUnreadable" } })
   })
 })
@@ -193,7 +218,8 @@ describe("the types of skein/gateway", () => {
     expectTypeOf<Omit<ProxyConnections, "per" | "server">>().toExtend<Core.ConnectionOptions>()
     expectTypeOf<Exclude<keyof Core.ConnectionOptions, keyof ProxyConnections>>().toEqualTypeOf<never>()
     expectTypeOf<keyof ProxyLists>().toEqualTypeOf<keyof Core.Lists>()
-    expectTypeOf<keyof ProxiesOptions>().toEqualTypeOf<keyof Core.ConfigOptions>()
+    expectTypeOf<keyof GatewayOptions>().toEqualTypeOf<keyof CoreGateway.ConfigOptions>()
+    expectTypeOf<keyof GatewayServer>().toEqualTypeOf<keyof CoreGateway.ServerState>()
     void (() => {
       // @ts-expect-error a selection returns a boolean
       proxy("https://mail.example/mcp", { tools: ({ name }) => name })

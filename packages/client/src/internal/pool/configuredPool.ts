@@ -53,11 +53,13 @@ export interface AppliedConfig extends Config {
   readonly excluded: ReadonlyArray<Entry>
 }
 
-/** The members of a pool that are used here. */
-interface Pool {
-  readonly add: (name: string, server: Server) => Effect.Effect<void, PoolError>
-  readonly remove: (name: string) => Effect.Effect<boolean>
-  readonly restart: (name: string, server?: Server) => Effect.Effect<void, PoolError>
+/** The servers that a configuration is applied to: those of a pool, or those behind a gateway. */
+export interface RunningServers {
+  /** Adds a server. `after` is the name of the server that the configuration has before it. */
+  readonly add: (name: string, server: ConfiguredServer, after: string | undefined) => Effect.Effect<void, PoolError>
+  readonly remove: (name: string) => Effect.Effect<unknown>
+  /** Replaces a server by one with another definition. Fails if it does not run. */
+  readonly restart: (name: string, server: ConfiguredServer) => Effect.Effect<void, PoolError>
 }
 
 const serverOf = ({ reason }: PoolError): string | undefined => "server" in reason ? reason.server : undefined
@@ -84,14 +86,29 @@ const merge = (configs: ReadonlyArray<Config>): Config => {
   return { servers, disabled: [...disabled], problems: [...problems.values()] }
 }
 
-/** The present configuration of a pool. */
-export class PoolConfig {
+/** The options of `LiveConfig`. */
+export interface LiveConfigOptions {
+  /** Selects servers: all by default. The others are in `excluded`. */
+  readonly include?: ((name: string, entry: Entry) => boolean) | undefined
+  /** Whether each problem is an error: false by default. */
+  readonly isStrict?: boolean | undefined
+}
+
+/**
+ * A configuration that is applied to running servers, each time that it is read again. Only the servers that differ are
+ * changed. `ClientPool.fromConfig` and the gateway use it.
+ *
+ * @example
+ * const live = new ServerConfig.LiveConfig([NodeConfig.file("mcp.json")], servers)
+ * const { added, changed, removed } = yield* live.reload
+ */
+export class LiveConfig {
   readonly #sources: ReadonlyArray<ConfigSource>
   readonly #include: ((name: string, entry: Entry) => boolean) | undefined
-  readonly #pool: Pool
+  readonly #running: RunningServers
   readonly #turns = Semaphore.makeUnsafe(1)
-  // The keys of the servers that the configuration has added to the pool.
-  readonly #running = new Map<string, string>()
+  /** The keys of the servers that the configuration has added. */
+  readonly #keys = new Map<string, string>()
   /** The configurations of the sources as they were read last. */
   readonly #last = new Map<ConfigSource, Config>()
   readonly #isStrict: boolean
@@ -100,17 +117,16 @@ export class PoolConfig {
 
   constructor(
     sources: ReadonlyArray<ConfigSource>,
-    include: ((name: string, entry: Entry) => boolean) | undefined,
-    isStrict: boolean,
-    pool: Pool
+    running: RunningServers,
+    { include, isStrict = false }: LiveConfigOptions = {}
   ) {
     this.#sources = sources
     this.#include = include
     this.#isStrict = isStrict
-    this.#pool = pool
+    this.#running = running
   }
 
-  /** Why a server that the configuration names is not in the pool. */
+  /** Why a server that the configuration names does not run. */
   whyMissing(name: string): string | undefined {
     const { disabled, excluded, problems } = this.current
     if (disabled.includes(name)) return "its entry is disabled"
@@ -177,6 +193,7 @@ export class PoolConfig {
   #apply({ disabled, problems, servers }: Config): Effect.Effect<Reload> {
     return Effect.gen({ self: this }, function*() {
       const running = this.#running
+      const keys = this.#keys
       const wanted = new Map<string, ConfiguredServer>()
       const excluded: Array<Entry> = []
       for (const [name, server] of servers) {
@@ -184,8 +201,8 @@ export class PoolConfig {
         else excluded.push(server.entry)
       }
       const invalid = new Set(problems.map(serverOf))
-      const kept = (name: string) => wanted.has(name) ? wanted.get(name)!.key === running.get(name) : invalid.has(name)
-      const names = [...running.keys()]
+      const kept = (name: string) => wanted.has(name) ? wanted.get(name)!.key === keys.get(name) : invalid.has(name)
+      const names = [...keys.keys()]
       const unchanged = names.filter(kept)
       const removed = names.filter((name) => !wanted.has(name) && !kept(name))
       const changed = names.filter((name) => wanted.has(name) && !kept(name))
@@ -194,27 +211,30 @@ export class PoolConfig {
 
       // The names, and the places below `maxServers`, are free before the old servers are closed.
       const closing = yield* Effect.forkChild(
-        Effect.forEach(removed, (name) => this.#pool.remove(name), { concurrency: "unbounded", discard: true }),
+        Effect.forEach(removed, (name) => running.remove(name), { concurrency: "unbounded", discard: true }),
         { startImmediately: true }
       )
       const replacing = yield* Effect.forkChild(
         Effect.forEach(changed, (name) => {
-          const { server } = wanted.get(name)!
+          const server = wanted.get(name)!
           // The host may have removed it.
-          return Effect.catch(this.#pool.restart(name, server), () => Effect.ignore(this.#pool.add(name, server)))
+          return Effect.catch(running.restart(name, server), () => Effect.ignore(running.add(name, server, undefined)))
         }, { concurrency: "unbounded", discard: true }),
         { startImmediately: true }
       )
-      for (const name of removed) running.delete(name)
-      for (const [name, { key, server }] of wanted) {
-        if (running.has(name)) {
-          if (changed.includes(name)) running.set(name, key)
+      for (const name of removed) keys.delete(name)
+      let after: string | undefined
+      for (const [name, server] of wanted) {
+        const before = after
+        after = name
+        if (keys.has(name)) {
+          if (changed.includes(name)) keys.set(name, server.key)
           continue
         }
-        const result = yield* Effect.result(this.#pool.add(name, server))
+        const result = yield* Effect.result(running.add(name, server, before))
         if (Result.isSuccess(result)) {
           added.push(name)
-          running.set(name, key)
+          keys.set(name, server.key)
         } else failed.push(result.failure)
       }
       yield* Fiber.join(closing)

@@ -222,5 +222,5 @@ export const makeParkedCalls = ({ maxWaiting, waitTimeout }: Bounds, scope: Scop
       return Fiber.interrupt(call.fiber!)
     })
 
-  return { start, follow }
+  return { start, follow, size: () => calls.size }
 }

@@ -81,9 +81,9 @@ export const promptEntry = (prompt: Prompt, completes: boolean, context: EntryCo
   }
 }
 
-const readerOf = (uri: string, { forward, isPrivate }: EntryContext): Reader => (request) => {
-  const result = forward(Method.ReadResource, { uri }, request)
-  return isPrivate ? Effect.map(result, (result) => ({ ...result, cacheScope: "private" as const })) : result
+const readerOf = (uri: string, context: EntryContext): Reader => (request) => {
+  const result = context.forward(Method.ReadResource, { uri }, request)
+  return context.isPrivate ? Effect.map(result, (result) => ({ ...result, cacheScope: "private" as const })) : result
 }
 
 /** The entry of a resource. */

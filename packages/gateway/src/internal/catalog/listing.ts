@@ -94,6 +94,8 @@ const maxDefinitionChars = 1024 * 1024
 // After how many characters of definitions other fibers run. A remote server can list a thousand long definitions.
 const charsPerTurn = 262_144
 
+const sharesName = "has the name of one of another server: the first of them in the order of the servers is offered"
+
 // How many names of entries that were left out are remembered, so that each is logged once.
 const maxWarned = 1_000
 
@@ -130,17 +132,13 @@ export const makeListing = (
         if (before?.text === text) continue
         const scope = Scope.makeUnsafe()
         const failure = Result.isFailure(entry) ? entry.failure : Result.getOrUndefined(Result.flip(
-          yield* Effect.result(Scope.provide(
-            before === undefined ? registry.add(name, entry.success) : registry.replace(name, entry.success),
-            scope
-          ))
+          yield* Effect.result(Scope.provide(registry.share(name, entry.success), scope))
         ))?.message
         if (before !== undefined) yield* Scope.close(before.scope, Exit.void)
         if (failure === undefined) held.set(name, { text, scope })
-        else {
-          held.delete(name)
-          yield* warnOnce(kind, name, failure)
-        }
+        else held.delete(name)
+        if (failure !== undefined) yield* warnOnce(kind, name, `was left out: ${failure}`)
+        else if (registry.isContested(name)) yield* warnOnce(kind, name, sharesName)
       }
     }))
 
@@ -198,9 +196,13 @@ export const makeListing = (
       if (warned.has(key) || warned.size >= maxWarned) return Effect.void
       warned.add(key)
       return Effect.logWarning(
-        name === "" ? why : `The ${termsOf[kind].word} ${quote(name)} of ${named(remote)} was left out: ${why}`
+        name === "" ? why : `The ${termsOf[kind].word} ${quote(name)} of ${named(remote)} ${why}`
       )
     })
 
-  return { includes, update, clear }
+  /** The number of entries of each kind. */
+  const counts = (): Readonly<Record<Kind, number>> =>
+    Object.fromEntries(kinds.map((kind) => [kind, heldOf.get(kind)!.size])) as Record<Kind, number>
+
+  return { includes, update, clear, counts }
 }

@@ -50,6 +50,8 @@ export interface Environment {
   readonly scope: Scope.Scope
   /** Runs an effect in the scope. */
   readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+  /** Runs when the remote server asks without naming the request that it asks for. */
+  readonly unnamed: () => void
 }
 
 const rank = Object.fromEntries(LoggingLevel.literals.map((level, at) => [level, at])) as Record<string, number>
@@ -75,9 +77,9 @@ export const connectionOf = (client: Client, relay: Relay): RemoteConnection => 
 export const open = <E>(
   make: MakeClient<E>,
   declared: Declared,
-  { catalog, name, run }: Environment
+  { catalog, name, run, unnamed }: Environment
 ): Effect.Effect<RemoteConnection, E, Scope.Scope> => {
-  const relay = makeRelay(catalog, run)
+  const relay = makeRelay(catalog, run, unnamed)
   const services = relay.services(declared)
   return Effect.map(
     Effect.updateContext(make, (context: Context.Context<Scope.Scope>) => Context.merge(context, services)),
@@ -92,6 +94,8 @@ export const open = <E>(
 export interface PoolSettings {
   readonly per: "principal" | "session"
   readonly make: (caller: Caller) => MakeClient<ClientError | HandlerError>
+  /** The capabilities that a caller's connection declares to the remote server. */
+  readonly declare: (caller: Caller) => Declared
   readonly maxConnections: number
   /** In milliseconds. */
   readonly idleTimeout: number
@@ -113,12 +117,17 @@ interface Pooled {
 /** The part of the connections that one client may have, so that the others get some too. */
 const clientShare = 0.75
 
-/**
- * Makes the function that lends a request the connection of its session or principal, which is opened with its first
- * request.
- */
-export const makePool = (settings: PoolSettings, environment: Environment): Connect => {
-  const { idleTimeout, make, maxConnections, per } = settings
+/** The connections of single callers. */
+export interface Pool {
+  /** Lends a request the connection of its session or principal, which is opened with its first request. */
+  readonly connect: Connect
+  /** The number of connections now. */
+  readonly size: () => number
+}
+
+/** Makes the connections of single callers. */
+export const makePool = (settings: PoolSettings, environment: Environment): Pool => {
+  const { declare, idleTimeout, make, maxConnections, per } = settings
   const { catalog, name, run } = environment
   const maxPerClient = Math.max(1, Math.floor(maxConnections * clientShare))
   /** By key, the least recently used first. */
@@ -175,7 +184,7 @@ export const makePool = (settings: PoolSettings, environment: Environment): Conn
     const pooled: Pooled = { key, scope, ready, connection: undefined, users: 0, idle: undefined, client }
     all.set(key, pooled)
     counts.add(client, 1)
-    const opening = open(Effect.suspend(() => make(caller)), declaredBy(caller), environment).pipe(
+    const opening = open(Effect.suspend(() => make(caller)), declare(caller), environment).pipe(
       Scope.provide(scope),
       Effect.tap((connection) =>
         Effect.sync(() => {
@@ -223,7 +232,7 @@ export const makePool = (settings: PoolSettings, environment: Environment): Conn
     return Effect.uninterruptible(Scope.close(pooled.scope, Exit.void))
   }
 
-  return (request, ended) => {
+  const connect: Connect = (request, ended) => {
     const taken = Effect.flatMap(keyOf(request), (key) => {
       const pooled = take(key, request, ended)
       return typeof pooled === "string"
@@ -239,4 +248,6 @@ export const makePool = (settings: PoolSettings, environment: Environment): Conn
         )
     )
   }
+
+  return { connect, size: () => all.size }
 }

@@ -116,7 +116,12 @@ interface Visit {
 /** Passes the messages of one connection on. */
 export type Relay = ReturnType<typeof makeRelay>
 
-export const makeRelay = (catalog: Catalog.Catalog["Service"], run: (effect: Effect.Effect<void>) => unknown) => {
+/** `unnamed` runs when the remote server asks without naming the request, which only one caller can have in progress then. */
+export const makeRelay = (
+  catalog: Catalog.Catalog["Service"],
+  run: (effect: Effect.Effect<void>) => unknown,
+  unnamed: () => void = () => {}
+) => {
   /** The requests in progress, oldest first. */
   const requests = new Set<ForwardedRequest>()
   /** The request of each id that was sent on the present connection. */
@@ -186,7 +191,10 @@ export const makeRelay = (catalog: Catalog.Catalog["Service"], run: (effect: Eff
 
   const ask = (question: InputRequest, server: RequestingServer): Effect.Effect<InputResponse, Refusal> =>
     Effect.withFiber((fiber) => {
-      const request = fiber.getRef(CurrentRequest) ?? find(server.requestId)
+      const known = fiber.getRef(CurrentRequest) ??
+        (server.requestId === undefined ? undefined : sentById.get(server.requestId))
+      if (known === undefined) unnamed()
+      const request = known ?? find(undefined)
       if (request === undefined) {
         return Effect.andThen(
           Effect.logWarning(`${question.method} of the remote server was refused: its caller is not known`),

@@ -28,6 +28,26 @@ export interface Listener {
   readonly lost: Effect.Effect<void>
 }
 
+/** Whether a remote server can be reached. */
+export interface RemoteStatus {
+  /**
+   * - `connecting`: the first attempt to connect, or the next one, is under way.
+   * - `connected`: calls are answered.
+   * - `reconnecting`: the client has lost its connection, and opens it again.
+   * - `waiting`: the last attempt failed, and the next one follows at `nextAttempt`.
+   * - `ended`: no further attempt follows.
+   */
+  readonly state: "connecting" | "connected" | "reconnecting" | "waiting" | "ended"
+  /** When the state began, in milliseconds since 1970. */
+  readonly since: number
+  /** The number of attempts in a row that have failed. */
+  readonly attempts: number
+  /** When the next attempt begins, in milliseconds since 1970. */
+  readonly nextAttempt: number | undefined
+  /** Why the last attempt failed, or why the connection has ended; undefined while it is connected. */
+  readonly failure: string | undefined
+}
+
 /** The connections that follow each other. */
 export type Remote = ReturnType<typeof makeRemote>
 
@@ -45,6 +65,18 @@ export const makeRemote = (
   /** The connection that is open, or the next one. */
   let next = Deferred.makeUnsafe<RemoteConnection>()
   let isWarned = false
+  let status: RemoteStatus = {
+    state: "connecting",
+    since: 0,
+    attempts: 0,
+    nextAttempt: undefined,
+    failure: undefined
+  }
+  const set = (changes: Partial<RemoteStatus>): Effect.Effect<void> =>
+    Effect.map(Clock.currentTimeMillis, (now) => {
+      const since = changes.state === undefined || changes.state === status.state ? status.since : now
+      status = { ...status, nextAttempt: undefined, ...changes, since }
+    })
 
   /**
    * Returns the connection. At the start, and after a connection is lost, it waits for the first attempt to open one.
@@ -133,6 +165,7 @@ export const makeRemote = (
   const run = (listener: Listener, attempted: Effect.Effect<void>): Effect.Effect<void> =>
     Effect.gen(function*() {
       let attempt = 0
+      status = { ...status, since: yield* Clock.currentTimeMillis }
       while (true) {
         const scope = Scope.makeUnsafe()
         const served = yield* Effect.onExit(
@@ -140,21 +173,29 @@ export const makeRemote = (
           () => Scope.close(scope, Exit.void)
         )
         if (Result.isFailure(served)) {
-          // One warning for each loss of the connection.
-          const log = isWarned ? Effect.logDebug : Effect.logWarning
-          isWarned = true
-          yield* log(`${upper(named(name))} cannot be reached`, served.failure)
           yield* refuse
           yield* attempted
         } else {
           yield* listener.lost
-          if (!isReopened) return yield* Effect.asVoid(refuse)
+          if (!isReopened) return yield* Effect.andThen(set({ state: "ended" }), Effect.asVoid(refuse))
           if (served.success >= Reconnect.stableAfter) attempt = 0
         }
         attempt++
         // Calls do not wait longer and longer for a remote server that fails again and again.
         if (attempt > 1) yield* refuse
-        yield* Effect.sleep(Reconnect.delay(policy, attempt, yield* Random.next))
+        const delay = Reconnect.delay(policy, attempt, yield* Random.next)
+        const nextAttempt = (yield* Clock.currentTimeMillis) + delay
+        if (Result.isFailure(served)) {
+          const { failure } = served
+          const { message } = failure
+          yield* set({ state: "waiting", nextAttempt, failure: message, attempts: status.attempts + 1 })
+          // One warning for each loss of the connection, in one line: the next attempts fail for the same reason.
+          if (!isWarned) yield* Effect.logWarning(`${upper(named(name))} cannot be reached: ${message}`)
+          yield* Effect.logDebug(`${upper(named(name))} cannot be reached`, failure)
+          isWarned = true
+        } else yield* set({ state: "waiting", nextAttempt })
+        yield* Effect.sleep(delay)
+        yield* set({ state: "connecting" })
       }
     })
 
@@ -169,16 +210,18 @@ export const makeRemote = (
       const openedAt = yield* Clock.currentTimeMillis
       isWarned = false
       open = connection
+      yield* set({ state: "connected", attempts: 0, failure: undefined })
       // Calls that wait get it, and so do those that follow a failure.
       yield* Deferred.succeed(usable, connection)
       usable = Deferred.makeUnsafe()
       yield* Deferred.succeed(usable, connection)
       yield* Deferred.succeed(next, connection)
       const served = Effect.gen(function*() {
-        yield* Effect.forkScoped(followStatus(client, listener), { startImmediately: true })
+        yield* Effect.forkScoped(followStatus(client, listener, set), { startImmediately: true })
         yield* Effect.forkScoped(listener.connected(connection), { startImmediately: true })
         const end = yield* client.ended
         if (end._tag !== "ClosedByUs") {
+          yield* set({ failure: `The connection has ended: ${end._tag}` })
           yield* Effect.logWarning(`The connection to ${named(name)} has ended`, end)
         }
       })
@@ -193,19 +236,25 @@ export const makeRemote = (
     next = Deferred.makeUnsafe()
   }
 
-  return { connect, watch, run }
+  return { connect, watch, run, status: () => ({ ...status, client: open?.client }) }
 }
 
 /** Reports that the client has lost its connection and opens it again itself. */
-const followStatus = (client: Client, { lost, reconnected }: Listener): Effect.Effect<void> => {
+const followStatus = (
+  client: Client,
+  { lost, reconnected }: Listener,
+  set: (changes: Partial<RemoteStatus>) => Effect.Effect<void>
+): Effect.Effect<void> => {
   let isLost = false
-  return Stream.runForEach(client.status, ({ _tag }) => {
-    if (_tag === "Reconnecting" && !isLost) {
+  return Stream.runForEach(client.status, (status) => {
+    if (status._tag === "Reconnecting") {
+      const failed = set({ state: "reconnecting", attempts: status.attempt - 1 })
+      if (isLost) return failed
       isLost = true
-      return lost
+      return Effect.andThen(failed, lost)
     }
-    if (_tag !== "Connected" || !isLost) return Effect.void
+    if (status._tag !== "Connected" || !isLost) return Effect.void
     isLost = false
-    return reconnected
+    return Effect.andThen(set({ state: "connected", attempts: 0, failure: undefined }), reconnected)
   })
 }

@@ -19,7 +19,9 @@ import type { Layer as ComposeLayer } from "@skein/runtime/Compose"
 import type { Caller, Dispatcher, McpRequest, RequestContext } from "@skein/runtime/RequestContext"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Scope from "effect/Scope"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
 import type { ListKind } from "../../EventBus.ts"
 import type { Key } from "../../RequestState.ts"
 import type { Entry } from "./entryStore.ts"
@@ -199,8 +201,9 @@ export interface Extension {
   /** The work that runs now outside of clients' requests, for `McpServer.inspect`. */
   readonly running?: Iterable<RequestContext> | undefined
   /**
-   * Runs once all definitions of the server are registered. Fibers forked into the scope live as long as the server. The
-   * scope closes with those of the other extensions, at the same time, and before the definitions are removed.
+   * Runs once all definitions of the server are registered, at the same time as that of the other extensions, or when the
+   * extension is added to a server that runs. The scope closes with those of the other extensions, at the same time, and before
+   * the definitions are removed, or before the extension is removed.
    */
   readonly ready?: Effect.Effect<void, never, Scope.Scope> | undefined
 }
@@ -266,11 +269,38 @@ export class ExtensionList extends PlacedList<Extension> {
   methods: ReadonlyMap<string, ReadonlyArray<ExtensionMethod>> = new Map()
 
   readonly #around: ExtensionList | undefined
+  /** The scope of the work of all extensions, once the server runs. A part has none. */
+  #working: Scope.Closeable | undefined = undefined
+  /** The scopes of the work of single extensions. */
+  readonly #scopes = new Map<Extension, Scope.Closeable>()
 
   /** `around` is the list of the server that these are the extensions of a part of. */
   constructor(around?: ExtensionList) {
     super()
     this.#around = around
+  }
+
+  /**
+   * Runs `ready` of all extensions at the same time, and from now on that of each extension that is added. The work of an
+   * extension ends with `working`, or before the extension is removed.
+   */
+  start(working: Scope.Closeable): Effect.Effect<void> {
+    this.#working = working
+    return Effect.forEach(this.all, (extension) => this.#begin(extension), { concurrency: "unbounded", discard: true })
+  }
+
+  #begin(extension: Extension): Effect.Effect<void> {
+    const { ready } = extension
+    if (ready === undefined || this.#working === undefined) return Effect.void
+    const scope = Scope.forkUnsafe(this.#working)
+    this.#scopes.set(extension, scope)
+    return Effect.updateContext(Scope.provide(ready, scope), withoutMemoMap)
+  }
+
+  #end(extension: Extension): Effect.Effect<void> {
+    const scope = this.#scopes.get(extension)
+    this.#scopes.delete(extension)
+    return scope === undefined ? Effect.void : Scope.close(scope, Exit.void)
   }
 
   /** The extensions here, and then those of the server around a part. */
@@ -280,11 +310,16 @@ export class ExtensionList extends PlacedList<Extension> {
 
   /**
    * Adds an extension until the scope closes. The server around a part has its methods and its capabilities, but calls of
-   * tools reach it only if the tools are in the part.
+   * tools reach it only if the tools are in the part. While the server runs, `ready` of the extension runs too.
    */
   override add(value: Extension): Effect.Effect<void, never, Scope.Scope> {
-    const outside = this.#around?.add(withoutMembers(value, "call"))
-    return outside === undefined ? super.add(value) : Effect.andThen(outside, super.add(value))
+    if (this.#around !== undefined) {
+      return Effect.andThen(super.add(withoutMembers(value, "ready")), this.#around.add(withoutMembers(value, "call")))
+    }
+    return super.add(value).pipe(
+      Effect.andThen(Effect.addFinalizer(() => this.#end(value))),
+      Effect.andThen(this.#begin(value))
+    )
   }
 
   protected override problem(value: Extension): Error | undefined {
@@ -300,6 +335,13 @@ export class ExtensionList extends PlacedList<Extension> {
     this.methods = Map.groupBy(this.all.flatMap(({ methods }) => methods ?? []), ({ method }) => method.name)
   }
 }
+
+/**
+ * The memo map of a server around this one belongs to another catalog. An entry that an extension adds would count as one of
+ * the server around, which would build this one once for each of its mounts.
+ */
+const withoutMemoMap = (context: Context.Context<never>): Context.Context<never> =>
+  Context.omit(Layer.CurrentMemoMap)(context as Context.Context<Layer.CurrentMemoMap>)
 
 const sourceKey: unique symbol = Symbol.for("@skein/server/extension")
 

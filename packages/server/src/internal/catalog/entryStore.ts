@@ -54,6 +54,8 @@ export interface Slot<A> {
   off: boolean
   /** The number of removals that hide it. */
   hidden: number
+  /** Whether it shares its name: of several entries, the first in the order of places is on top. */
+  readonly isShared: boolean
 }
 
 /** The state of a name. */
@@ -76,9 +78,11 @@ const drop = <T>(array: Array<T>, item: T): void => {
 /** The connection from the registry of a part to the registry around it. */
 export interface Outlet<A> {
   /** Why an entry cannot be added to, or replaced in, the part. */
-  problem(name: string, entry: A, exists: boolean): DefinitionError | undefined
+  problem(name: string, entry: A, exists: boolean, isShared: boolean): DefinitionError | undefined
   /** Passes the state of a name on. */
   settle(name: string): void
+  /** Whether the entry of a name shares its name with others, in the registry around the part or further out. */
+  isContested(name: string): boolean
 }
 
 /** An offered entry with its name and its place in lists. */
@@ -141,15 +145,29 @@ export class Store<A extends Entry<unknown>> {
     for (const outlet of this.outlets) outlet.settle(name)
   }
 
+  /** Whether several entries share a name, here or in a registry that this one is a part of. */
+  isContested(name: string): boolean {
+    const slots = this.names.get(name)?.slots ?? []
+    return slots.length > 1 || [...this.outlets].some((outlet) => outlet.isContested(name))
+  }
+
+  /** Why an entry cannot be added to those that share a name. */
+  sharedProblem(name: string, entry: A): DefinitionError | undefined {
+    const present = this.top(name)
+    return present !== undefined && !present.isShared
+      ? this.duplicate(name)
+      : this.problemOutside(name, entry, present !== undefined, true)
+  }
+
   /** Why an entry cannot be added, or cannot replace the present one. */
   problem(name: string, entry: A, exists: boolean): DefinitionError | undefined {
     if ((this.top(name) !== undefined) !== exists) return exists ? this.notFound(name) : this.duplicate(name)
     return this.problemOutside(name, entry, exists)
   }
 
-  problemOutside(name: string, entry: A, exists: boolean): DefinitionError | undefined {
+  problemOutside(name: string, entry: A, exists: boolean, isShared = false): DefinitionError | undefined {
     for (const outlet of this.outlets) {
-      const problem = outlet.problem(name, entry, exists)
+      const problem = outlet.problem(name, entry, exists, isShared)
       if (problem !== undefined) return problem
     }
     return undefined
@@ -177,22 +195,25 @@ export const withTerms = <A extends Entry<unknown>>(entry: A, terms: Terms): A =
   return visible === entry.visible && guard === entry.guard ? entry : { ...entry, visible, guard }
 }
 
-/** Adds an entry to a name, and returns the function that removes it. */
+/** Adds an entry to a name, and returns it with the function that removes it. */
 export const push = <A extends Entry<unknown>>(
   store: Store<A>,
   state: Name<A>,
   entry: A,
   place: Place,
-  terms: Terms
-): () => void => {
-  const slot: Slot<A> = { entry, place, off: false, hidden: 0 }
-  state.slots.push(slot)
+  terms: Terms,
+  isShared = false
+): { readonly slot: Slot<A>; readonly undo: () => void } => {
+  const slot: Slot<A> = { entry, place, off: false, hidden: 0, isShared }
+  const earlier = isShared ? state.slots.findIndex((other) => comparePlaces(other.place, place) < 0) : -1
+  state.slots.splice(earlier < 0 ? state.slots.length : earlier, 0, slot)
   store.used = true
   const undoSwitch = terms.enabled === false ? toggle(state, false) : undefined
-  return () => {
+  const undo = () => {
     drop(state.slots, slot)
     undoSwitch?.()
   }
+  return { slot, undo }
 }
 
 export const toggle = ({ switches }: Pick<Name<never>, "switches">, on: boolean): () => void => {

@@ -37,16 +37,18 @@ export const makeMirror = <A extends Entry<unknown>>(
 ) => {
   const all = new Map<string, Mirrored<A>>()
 
-  const problem = (name: string, entry: A): DefinitionError | undefined => {
+  const problem = (name: string, entry: A, _exists: boolean, isShared: boolean): DefinitionError | undefined => {
     const outside = projection.name(name)
     const projected = projection.entry(entry, name, outside)
     if (Result.isFailure(projected)) return projected.failure
     if (projected.success === undefined) return undefined
     const present = target.top(outside)
     const own = all.get(name)?.slot
-    if (present !== undefined && present !== own) return target.duplicate(outside)
-    return target.problemOutside(outside, projected.success, present !== undefined)
+    if (present !== undefined && present !== own && !(isShared && present.isShared)) return target.duplicate(outside)
+    return target.problemOutside(outside, projected.success, present !== undefined, isShared)
   }
+
+  const isContested = (name: string): boolean => target.isContested(projection.name(name))
 
   const settle = (name: string): void => {
     const slot = source.top(name)
@@ -64,7 +66,7 @@ export const makeMirror = <A extends Entry<unknown>>(
     }
   }
 
-  const put = (name: string, { entry, place }: Slot<A>, isOff: boolean): void => {
+  const put = (name: string, { entry, isShared, place }: Slot<A>, isOff: boolean): void => {
     const known = all.get(name)
     const outside = projection.name(name)
     const projected = projection.entry(entry, name, outside)
@@ -81,8 +83,7 @@ export const makeMirror = <A extends Entry<unknown>>(
     }
     const state = target.name(outside)
     const whole = around.length === 0 ? place : [...around, ...place]
-    const undo = push(target, state, added, whole, terms)
-    const slot = state.slots.at(-1)!
+    const { slot, undo } = push(target, state, added, whole, terms, isShared)
     slot.off = isOff
     all.set(name, { name: outside, slot, undo, source: entry })
     target.settle(outside)
@@ -98,7 +99,7 @@ export const makeMirror = <A extends Entry<unknown>>(
   const open = (): DefinitionError | undefined => {
     for (const name of [...source.names.keys()]) {
       const slot = source.top(name)
-      const found = slot && problem(name, slot.entry)
+      const found = slot && problem(name, slot.entry, false, slot.isShared)
       if (found !== undefined) {
         close()
         return found
@@ -113,5 +114,5 @@ export const makeMirror = <A extends Entry<unknown>>(
     for (const [name, mirrored] of [...all]) remove(name, mirrored)
   }
 
-  return { problem, settle, open, close }
+  return { problem, settle, isContested, open, close }
 }

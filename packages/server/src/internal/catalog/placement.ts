@@ -203,6 +203,24 @@ export const placedInPart = (
   }
 }
 
+/**
+ * Returns a function that makes the memo maps of definitions which are added later, at places behind that of the layer that is
+ * being built now: `[0]`, `[1]` and so on. Without such a layer they are behind all definitions.
+ */
+export const placesHere = (fiber: Fiber.Fiber<unknown, unknown>): (at: number) => Layer.MemoMap => {
+  const current = currentMemoMap(fiber)
+  if (!isPlaced(current)) {
+    const shared = Layer.makeMemoMapUnsafe()
+    return (at) => make(shared, Layer.makeMemoMapUnsafe(), {}, new Placement([runtime, at], undefined), new Known())
+  }
+  const placement = current[placementKey]
+  placement.register()
+  const here = placement.next(fiber)
+  const inner = Object.getPrototypeOf(current) as Layer.MemoMap
+  return (at) =>
+    make(inner, Layer.makeMemoMapUnsafe(), {}, new Placement([...here, at], undefined), new Known(current[knownKey]))
+}
+
 /** Returns the next place in a memo map that `placedInPart` has made. */
 export const nextPlace = (memoMap: Layer.MemoMap, fiber: Fiber.Fiber<unknown, unknown>): Place =>
   isPlaced(memoMap) ? memoMap[placementKey].next(fiber) : []

@@ -3,118 +3,14 @@
  */
 import { transportTo } from "@skein/client/AsyncClient"
 import * as Client from "@skein/client/Client"
-import type { ConfigSource as CoreConfigSource } from "@skein/client/ClientPool"
 import * as Core from "@skein/gateway/Proxy"
-import * as AsyncHandler from "@skein/server/AsyncHandler"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type * as Scope from "effect/Scope"
 import { define, type Definition } from "../base/definition.ts"
-import type { Prompt, Resource, ResourceTemplate, Tool } from "../base/messages.ts"
-import type { Awaitable, Duration } from "../base/types.ts"
 import type { Server } from "../client/asyncClient.ts"
-import type { ConfigSource } from "../client/nodeConfig.ts"
-import type { ClientOptions, ReconnectPolicy } from "../client/options.ts"
-import type { Caller } from "../server/request.ts"
+import { coreOptions, type ProxyOptions } from "./proxyOptions.ts"
 
-/** Which definitions are taken over: all, none, or those that a function selects. */
-export type ProxySelection<A> = boolean | ((definition: A) => boolean)
-
-/** The lists of a remote server. */
-export interface ProxyLists {
-  readonly tools: ReadonlyArray<Tool>
-  readonly resources: ReadonlyArray<Resource>
-  readonly resourceTemplates: ReadonlyArray<ResourceTemplate>
-  readonly prompts: ReadonlyArray<Prompt>
-}
-
-/** Connections of principals or sessions to a remote server. */
-export interface ProxyConnections {
-  /** Whose connections they are. A request without a session (2026-07-28) has that of its principal. */
-  readonly per: "principal" | "session"
-  /**
-   * Returns the server for a caller, with the credentials that you choose. If it throws, the call fails: the caller sees the
-   * message of a `VisibleError`, as that of a tool's handler, and of other errors a reference.
-   */
-  readonly server: (caller: Caller) => Awaitable<Server>
-  /** How many may be open: 100 by default; one client has three quarters at most. Then an unused one is closed. */
-  readonly maxConnections?: number | undefined
-  /** How long an unused one stays open: 5 minutes by default. */
-  readonly idleTimeout?: Duration | undefined
-}
-
-/** The options of a proxy. */
-export interface ProxyOptions {
-  /** The name of the remote server in messages. Default: the `label` of the client. */
-  readonly label?: string | undefined
-  /** The options of its clients: timeouts, reconnecting, the name that they send. */
-  readonly client?: ClientOptions | undefined
-  /** Which tools are taken over: all by default. A function receives the definition of the remote server. */
-  readonly tools?: ProxySelection<Tool> | undefined
-  /** Which resources are taken over: all by default. */
-  readonly resources?: ProxySelection<Resource> | undefined
-  /** Which resource templates are taken over: all by default. */
-  readonly resourceTemplates?: ProxySelection<ResourceTemplate> | undefined
-  /**
-   * Which URIs can be read although no list has them, such as those of links in results. Default: all if `resources` and
-   * `resourceTemplates` are not restricted, and none otherwise.
-   */
-  readonly unlistedResources?: boolean | ((uri: string) => boolean) | undefined
-  /** Which prompts are taken over: all by default. */
-  readonly prompts?: ProxySelection<Prompt> | undefined
-  /** The bounds of the proxy. */
-  readonly limits?: {
-    /** How many entries of each kind are taken over: 1,000 by default. Further ones are left out, with a warning. */
-    readonly maxEntries?: number | undefined
-    /** How many calls of stateless callers may wait for answers: 1,000 by default; one client has a tenth at most. */
-    readonly maxWaiting?: number | undefined
-    /** How long such a call waits: 10 minutes by default. Then it is cancelled. */
-    readonly waitTimeout?: Duration | undefined
-  } | undefined
-  /**
-   * Connections for single users. By default all callers share the one that also lists. The token of the caller is never passed
-   * on: choose one for the remote server.
-   *
-   * @example
-   * connections: { per: "principal", server: async ({ principal }) => ({ url, credentials: bearer(await tokenOf(principal)) }) }
-   */
-  readonly connections?: ProxyConnections | undefined
-  /** The lists while the remote server cannot be reached: the last ones (`last`, the default), or `nothing`. */
-  readonly whileDown?: "last" | "nothing" | undefined
-  /** The lists at the start if the remote server cannot be reached then: empty by default. */
-  readonly initial?: ProxyLists | undefined
-  /** Receives the lists after each change, to store them for `initial`. An error that it throws is logged. */
-  readonly onListing?: ((lists: ProxyLists) => Awaitable<void>) | undefined
-  /** How long the start of the server waits for the lists: 10 seconds by default. Then it starts without them. */
-  readonly readyTimeout?: Duration | undefined
-  /** The pauses before a new client after one that has ended or could not connect. `maxAttempts` is ignored. */
-  readonly reconnect?: ReconnectPolicy | undefined
-}
-
-const clientOf = (server: () => Awaitable<Server>, options: ClientOptions | undefined) =>
-  Effect.flatMap(
-    AsyncHandler.attempt(async () => transportTo(await server() as never)),
-    (transport) => Client.make(transport, options as Client.Options)
-  )
-
-const coreOptions = (
-  { client, connections, onListing, ...options }: ProxyOptions
-): Core.Options<Scope.Scope> => ({
-  ...options as Core.Options,
-  ...(connections && {
-    connections: (connections.per === "principal" ? Core.perPrincipal : Core.perSession)(
-      (caller) => clientOf(() => connections.server(caller as Caller), client),
-      connections as Core.ConnectionOptions
-    )
-  }),
-  ...(onListing && {
-    onListing: (lists) =>
-      Effect.catchCause(
-        Effect.promise(async () => onListing(lists as ProxyLists)),
-        (cause) => Effect.logWarning("onListing has thrown an error", cause)
-      )
-  })
-})
+export type { ProxyConnections, ProxyLists, ProxyOptions, ProxySelection } from "./proxyOptions.ts"
 
 /**
  * Puts another server behind this one: its tools, resources, templates and prompts become definitions of this server, and
@@ -137,28 +33,3 @@ export const proxy = (server: Server, options: ProxyOptions = {}): Definition =>
     Effect.promise(() => transportTo(server as never)),
     (transport) => Core.layer(Client.make(transport, options.client as Client.Options), coreOptions(options))
   )))
-
-/** The options of `proxies`. */
-export interface ProxiesOptions {
-  /**
-   * The prefix of the names and URIs of a server: the name of the server by default, with `_` in place of characters that names
-   * of tools do not have. With `""` they stay as they are.
-   */
-  readonly prefix?: ((server: string) => string) | undefined
-  /** The options of the proxy of a server. Those of its client are in the configuration (`NodeConfig`). */
-  readonly proxy?: ((server: string) => Omit<ProxyOptions, "client">) | undefined
-}
-
-/**
- * Puts all servers of a configuration behind this server, each with its name as prefix: `files_read`. The configuration is
- * read when the server starts. An invalid entry is left out, with a warning in the log. The server does not start with a
- * configuration that cannot be read (`PoolError`).
- *
- * @example
- * new AsyncServer({ name: "desk", version: "1.0.0" }).use(proxies(NodeConfig.file("mcp.json"))).runStdio()
- */
-export const proxies = (config: ConfigSource, { prefix, proxy }: ProxiesOptions = {}): Definition =>
-  define(Core.fromConfig(config as unknown as CoreConfigSource, {
-    prefix,
-    proxy: proxy && ((server) => coreOptions(proxy(server)))
-  }))
