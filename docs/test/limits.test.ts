@@ -26,6 +26,7 @@ const pages = [
   "docs/apps.md",
   "docs/code-mode.md",
   "docs/effect-applications.md",
+  "docs/gateway.md",
   "docs/remote-servers.md",
   "docs/skills.md"
 ]

@@ -195,7 +195,12 @@ export const perSession = <R = never>(
   options: ConnectionOptions = {}
 ): Connections<R> => ({ per: "session", make, options })
 
-/** The state of each remote server behind this server, in the order of the definitions. */
+/**
+ * The state of each remote server behind this server, in the order of the definitions.
+ *
+ * @example
+ * const down = Effect.map(Proxy.states, (states) => states.filter(({ state }) => state !== "connected"))
+ */
 export const states: Effect.Effect<ReadonlyArray<State>, never, Catalog.Catalog> = Effect.map(
   Catalog.Catalog,
   (catalog) =>

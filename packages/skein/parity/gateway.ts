@@ -1,7 +1,7 @@
 /** Each export of `@skein/gateway` with its counterpart in `skein/gateway`. */
 export const rows: ReadonlyArray<readonly [effect: string, skein: string | { readonly missing: string }]> = [
   ["@skein/gateway/Proxy.layer", "proxy"],
-  ["@skein/gateway/Gateway.Gateway", "gateway(…).servers"],
+  ["@skein/gateway/Gateway.Gateway", "Gateway"],
   ["@skein/gateway/Gateway.current", "gateway(…).servers"],
   ["@skein/gateway/Gateway.fromConfig", "gateway"],
   ["@skein/gateway/Gateway.layer", "gateway(NodeConfig.object(…))"],

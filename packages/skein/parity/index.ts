@@ -21,6 +21,7 @@ export const rows: ReadonlyArray<Row> = [
   ["@skein/server/Catalog.setEnabled", "AsyncServer.setEnabled"],
   ["@skein/server/Catalog.persistent", { missing: "changes last until they are undone" }],
   ["@skein/server/Catalog.updated", "AsyncServer.updated"],
+  ["@skein/server/Catalog.places", { missing: "AsyncServer.add adds definitions while the server runs" }],
   ["@skein/server/Catalog.visibleTo", "visibleTo"],
   ["@skein/server/Catalog.guarded", "guarded"],
   ["@skein/server/Catalog.disabled", "disabled"],

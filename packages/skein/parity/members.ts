@@ -35,6 +35,10 @@ export const members: ReadonlyArray<Row> = [
   ["@skein/client/AsyncClientPool.AsyncClientPool", "AsyncClientPool"],
   ["@skein/client/AsyncClientPool.AsyncConfiguredPool", "AsyncConfiguredPool"],
   ["@skein/tasks/AsyncTasks.AsyncTasks", "Tasks", { layer: "tasks returns a definition: AsyncServer.use" }],
+  ["@skein/client/ServerConfig", "ServerConfig", {
+    LiveConfig: "AsyncClientPool.fromConfig and gateway apply configurations"
+  }],
+  ["@skein/gateway/Gateway.Gateway", "Gateway"],
   ["@skein/tasks/TaskAdmin.TaskAdmin", "TaskAdmin"],
   ["@skein/tasks/TaskSchedules.TaskSchedules", "TaskSchedules"],
   ["@skein/tasks/TaskContext.TaskContext", "TaskContext", { run: effects }],

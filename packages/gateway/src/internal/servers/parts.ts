@@ -29,7 +29,7 @@ export interface Server {
   readonly client?: Clients.Options | undefined
   /** How the gateway offers it: the members of `gateway` in the entry of a configuration. */
   readonly gateway?: Members | undefined
-  /** How long an attempt to open it may take: 30 seconds by default. */
+  /** How long an attempt to open it may take: that of `ClientPool.Options` by default. */
   readonly timeout?: Duration.Input | undefined
 }
 
