@@ -60,6 +60,7 @@ export const groups: ReadonlyArray<Group> = [
           "openapi.md",
           "apps.md",
           "skills.md",
+          "gateway.md",
           "remote-servers.md",
           "code-mode.md"
         ]

@@ -91,7 +91,7 @@ export const current: Effect.Effect<Gateway["Service"], never, Catalog.Catalog> 
   }
 )
 
-/** What makes one gateway differ from another: how its servers are added at first, and what reads them again. */
+/** The servers of one gateway: how they are added at first, and read again. */
 interface Source {
   readonly begin: Effect.Effect<void, PoolError>
   readonly reload: Effect.Effect<Reload, PoolError>

@@ -2,6 +2,8 @@
  * The names of the tools and prompts of a server behind a gateway: a prefix, `_`, and the name that the server has.
  */
 
+import { cut } from "@skein/protocol/Text"
+
 /** The longest name that hosts and models accept everywhere (2025-11-25, "Tool Names": up to 128; model providers: 64). */
 const maxChars = 64
 
@@ -20,7 +22,7 @@ export const nameOf = (prefix: string, own: string): string => {
   const whole = prefix === "" ? own : `${prefix}_${own}`
   const name = valid(whole)
   if (name === whole && name.length <= maxChars) return name
-  return `${name.slice(0, maxChars - 9)}_${digest(whole)}`
+  return `${cut(name, maxChars - 9)}_${digest(whole)}`
 }
 
 /** The prefix of a server, which no other server has: see `isFree`. */

@@ -88,7 +88,7 @@ export interface Settings<R> {
 /** The distance between the places of two servers: others can be added between them. */
 const distance = 2 ** 30
 
-/** What a hung process costs its callers: five seconds. */
+/** A caller of a hung process waits five seconds at most. */
 const heartbeat = { interval: "2 seconds", timeout: "3 seconds" } as const
 
 /** The state of a server whose proxy is not built yet. */
@@ -160,7 +160,7 @@ export const makeParts = <R>({ build, maxServers, prefix, proxy, scope, services
           )
       )
     )
-    // While the gateway runs, the definitions of a server are there when it has answered, for which nobody waits.
+    // While the gateway runs, the definitions of a server follow when it has answered. A reload does not wait for that.
     return isRunning ? Effect.asVoid(Effect.forkIn(built, part.scope, { startImmediately: true })) : built
   }
 
