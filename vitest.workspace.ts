@@ -17,7 +17,7 @@ const long = [
   "packages/protocol/test/{hostile/Cases,oracle/{AcrossRevisions,Generators,Read,Sensitivity,Write}}.test.ts",
   "packages/auth/test/{hostile/Documents,oauth/Browser,protect/PostgresReplayStore,proxy/Postgres,signin/{chromium,webProcesses}}.test.ts",
   "packages/auth/test/stores/{BrowserTabs,FileLocks,PostgresTokenStore}.test.ts",
-  "packages/cli/test/develop/{build,dev,fleet,restart,run}.test.ts",
+  "packages/cli/test/develop/{build,dev,fleet,gateway,restart,run}.test.ts",
   "packages/{apps/test/{Chromium,ReadyPages,UiPage},code-mode/test/{Bundle,Hostile},console/test/{Page,workers/Workers}}.test.ts",
   "packages/tasks/test/{PgBouncer,children/TenThousand,workers/Workers,crash/FailedTask,hostile/{Limits,Memory,Names},random/RandomHandlers}.test.ts",
   "packages/tasks/test/{protocol/Shutdown,schedules/Schedules,store/{MigrateApart,Output},telemetry/Processes,testing/Replay}.test.ts",

@@ -15,7 +15,7 @@ export const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   tasks: ["protocol", "runtime", "server", "sql"],
   fleet: ["protocol", "runtime", "server", "sql"],
   auth: ["protocol", "runtime", "server", "client"],
-  cli: ["protocol", "runtime", "server", "client", "tasks", "auth", "console"],
+  cli: ["protocol", "runtime", "server", "client", "tasks", "auth", "console", "gateway"],
   console: ["protocol", "runtime", "server", "tasks"],
   "create-skein": [],
   openapi: ["protocol", "runtime", "server"],
@@ -584,6 +584,7 @@ export const layers: Readonly<Record<string, Layers>> = {
       layers: ["base"],
       packages: ["protocol", "console"]
     },
+    gateway: { rule: runners, layers: ["base", "accounts", "connection"], node: "named" },
     develop: {
       rule: runners,
       layers: ["base", "accounts", "connection"],

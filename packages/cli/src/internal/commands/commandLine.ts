@@ -213,11 +213,11 @@ export const wholeNumber = (name: string, description: string, byDefault: number
   )
 
 /** An option with the number of a port, from `least` on. */
-export const portNumber = (metavar: string, description: string, least: number) =>
-  option("port", metavar, description, (text) =>
+export const portNumber = (metavar: string, description: string, least: number, name = "port") =>
+  option(name, metavar, description, (text) =>
     /^\d+$/.test(text) && Number(text) >= least && Number(text) <= maxPort
       ? Effect.succeed(Number(text))
-      : invalid(`--port must be a number from ${least} to ${maxPort}: ${JSON.stringify(text)}`))
+      : invalid(`--${name} must be a number from ${least} to ${maxPort}: ${JSON.stringify(text)}`))
 
 const maxPort = 65_535
 

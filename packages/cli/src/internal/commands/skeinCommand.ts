@@ -8,6 +8,7 @@ import { callCommand } from "./callCommand.ts"
 import { handledBy, invalid, isUrl, rewrite, toggle, withScheme } from "./commandLine.ts"
 import { buildCommand, conformanceCommand, devCommand, publishCommand, runModuleCommand } from "./developCommands.ts"
 import { describe, HelpText } from "./help.ts"
+import { gatewayCommand } from "./gatewayCommand.ts"
 import { installCommand } from "./installCommand.ts"
 import {
   completeCommand,
@@ -135,6 +136,7 @@ export const skeinCommand = Command.make("skein").pipe(
     topCommand,
     tasksCommand,
     runModuleCommand,
+    gatewayCommand,
     devCommand,
     buildCommand,
     publishCommand,

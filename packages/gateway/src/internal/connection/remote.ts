@@ -187,7 +187,8 @@ export const makeRemote = (
         const nextAttempt = (yield* Clock.currentTimeMillis) + delay
         if (Result.isFailure(served)) {
           const { failure } = served
-          const { message } = failure
+          // It may quote the stderr of a process.
+          const message = failure.message.replaceAll(/\s*\n\s*/g, " / ")
           yield* set({ state: "waiting", nextAttempt, failure: message, attempts: status.attempts + 1 })
           // One warning for each loss of the connection, in one line: the next attempts fail for the same reason.
           if (!isWarned) yield* Effect.logWarning(`${upper(named(name))} cannot be reached: ${message}`)
