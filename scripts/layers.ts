@@ -584,7 +584,7 @@ export const layers: Readonly<Record<string, Layers>> = {
       layers: ["base"],
       packages: ["protocol", "console"]
     },
-    gateway: { rule: runners, layers: ["base", "accounts", "connection"], node: "named" },
+    gateway: { rule: runners, layers: ["base", "accounts", "connection", "install"], node: "named" },
     develop: {
       rule: runners,
       layers: ["base", "accounts", "connection"],

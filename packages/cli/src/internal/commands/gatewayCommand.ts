@@ -10,6 +10,12 @@ import { describe } from "./help.ts"
 import { Process } from "../base/process.ts"
 import { envFlag, headerFlag, loginFlag } from "./serverOptions.ts"
 
+/** The first word of `skein gateway init`, which writes a configuration. */
+const init = "init"
+
+/** The file that `init` writes by default. */
+const initFile = "mcp.json"
+
 const isFile = (word: string): boolean => /\.jsonc?$/i.test(word)
 
 /** The words of the command line: a URL, files, or a command. */
@@ -39,9 +45,11 @@ export const gatewayCommand = Command.make("gateway", {
     description:
       "Serves all servers of the configurations of hosts (mcpServers of Claude Desktop, Cursor and others, servers of VS Code) " +
       "as one server, with the name of each before its tools. A configuration that changes is applied while the gateway runs. " +
-      "Or serves one server by another transport: a command over HTTP, a URL over stdio.",
-    usage: ["[options] <file>...", "[options] <url>", "[options] -- <command> [arguments]"],
+      "Or serves one server by another transport: a command over HTTP, a URL over stdio. init writes a configuration, mcp.json by " +
+      "default, with the servers of Claude Desktop, Claude Code, Cursor, VS Code and Gemini CLI on this computer.",
+    usage: ["init [file]", "[options] <file>...", "[options] <url>", "[options] -- <command> [arguments]"],
     examples: [
+      "init",
       "mcp.json",
       "--port 8080 --console 3001 ~/.cursor/mcp.json .vscode/mcp.json",
       "-- npx -y @modelcontextprotocol/server-memory",
@@ -49,9 +57,13 @@ export const gatewayCommand = Command.make("gateway", {
     ],
     footer:
       "The member gateway of an entry selects and renames its tools. Variables such as SKEIN_PORT set the other options of the " +
-      "server. Exit codes: those of the server; 2 invalid command line or configuration, 130 interrupted, 143 terminated."
+      "server. Exit codes: those of the server; 1 init wrote nothing, 2 invalid command line or configuration, 130 interrupted, 143 terminated."
   }),
   Command.validate(({ console, host, port, stdio, words, headers, env }) => {
+    if (words[0] === init) {
+      const isOnlyFile = words.length <= 2 && words.slice(1).every(isFile)
+      return isOnlyFile ? Effect.void : invalid("init takes the name of one file that ends with .json")
+    }
     const target = targetOf(words)
     if (typeof target === "string") return invalid(target)
     if (stdio && (host !== undefined || port !== undefined)) {
@@ -64,6 +76,10 @@ export const gatewayCommand = Command.make("gateway", {
       : Effect.void
   }),
   Command.withHandler(Effect.fnUntraced(function*({ words, ...line }) {
+    if (words[0] === init) {
+      const { initGateway } = yield* Effect.promise(() => import("../gateway/gatewayInit.ts"))
+      return yield* initGateway(words[1] ?? initFile)
+    }
     const { handOver } = yield* Process
     if (handOver === undefined) return yield* Effect.die("a server needs a process of its own")
     const { prepareGateway } = yield* Effect.promise(() => import("../gateway/nodeGateway.ts"))
