@@ -59,10 +59,25 @@ export const runSelection = async (url: string, selection: Selection): Promise<O
   }
 }
 
+/** The selections that run against a server. */
+interface Rounds {
+  /** Whether the scenarios of extensions are left out: false by default. */
+  readonly coreOnly?: boolean
+  /** Whether the selections run one after another: false by default. */
+  readonly oneByOne?: boolean
+  /** The revisions that run: all by default. */
+  readonly revisions?: ReadonlyArray<string> | undefined
+}
+
 /** Runs the selections of all rounds against the server at `url`, the newest revision first. */
-export const runRounds = async (url: string, coreOnly = false): Promise<Array<Outcome>> => {
+export const runRounds = async (
+  url: string,
+  { coreOnly = false, oneByOne = false, revisions }: Rounds = {}
+): Promise<Array<Outcome>> => {
   const outcomes: Array<Outcome> = []
-  for (const round of rounds(coreOnly)) {
+  const selected = rounds(coreOnly)
+    .map((round) => round.filter(({ revision }) => revisions?.includes(revision) ?? true))
+  for (const round of oneByOne ? selected.flat().map((selection) => [selection]) : selected) {
     outcomes.push(...await Promise.all(round.map((selection) => runSelection(url, selection))))
   }
   return outcomes.sort((a, b) => a.selection < b.selection ? 1 : -1)

@@ -1,26 +1,26 @@
 /**
  * Runs the official conformance suite: `npm run conformance -- server [--url <url> | --sessions <kind>] [--verbose]`,
  * `npm run conformance -- client [--all] [--verbose]`, `npm run conformance -- auth [--verbose]` and
- * `npm run conformance -- proxy [--verbose]`.
+ * `npm run conformance -- gateway [--verbose]`.
  *
  * The server is `examples/everything`, or the one at `--url`. With `--sessions` three processes serve it and share its
  * sessions: as `workers`, or as nodes of a fleet on `postgres` or `redis`, behind a balancer that gives each request to the
  * next one.
  * The client is `examples/everything-client`, and with `--all` also in a second configuration; `auth` judges the authorization server `DevServer` of `@skein/auth`, and
- * `proxy` judges `Proxy` of `@skein/gateway` in front of `examples/everything`. Prints a table, and exits with 1 when a
+ * `gateway` judges `Gateway` of `@skein/gateway` in front of `examples/everything`. Prints a table, and exits with 1 when a
  * scenario fails that must pass.
  */
 import { parseArgs } from "node:util"
 import { judgeAuthorization } from "./judgeAuthorization.ts"
 import { judgeClient } from "./judgeClient.ts"
-import { judgeProxy } from "./judgeProxy.ts"
+import { judgeGateway } from "./judgeGateway.ts"
 import { judgeServer, type Subject } from "./judgeServer.ts"
 import { isKind, kinds } from "./processes.ts"
 import type { Report } from "./report.ts"
 import { suiteVersion } from "./suite.ts"
 
 const usage = `usage: npm run conformance -- server [--url <url> | --sessions ${kinds.join("|")}] [--verbose] | ` +
-  "client [--all] [--verbose] | auth [--verbose] | proxy [--verbose]"
+  "client [--all] [--verbose] | auth [--verbose] | gateway [--verbose]"
 
 /** The server that the options name; undefined if they are wrong. */
 const subjectOf = (url: string | undefined, sessions: string | undefined): Subject | undefined => {
@@ -43,7 +43,7 @@ const main = async (): Promise<void> => {
     ["server", (width) => judgeServer(subject!, width)],
     ["client", (width) => judgeClient(width, values.all)],
     ["auth", judgeAuthorization],
-    ["proxy", judgeProxy]
+    ["gateway", judgeGateway]
   ])
   const judge = judges.get(side)
   const isForServer = values.url !== undefined || values.sessions !== undefined

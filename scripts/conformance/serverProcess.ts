@@ -81,9 +81,9 @@ const startServer = async (program: string, ...args: ReadonlyArray<string>): Pro
 export const startEverythingServer = (): Promise<RunningServer> =>
   startServer("examples/everything/main.ts", "--port", "0")
 
-/** Starts `proxyServer.ts` in front of the server at `url`, to which it speaks the revision. */
-export const startProxyServer = (url: string, revision: string): Promise<RunningServer> =>
-  startServer("scripts/conformance/proxyServer.ts", url, revision)
+/** Starts `gatewayServer.ts` in front of the servers of a configuration, to which it speaks the revision. */
+export const startGatewayServer = (config: object, revision: string): Promise<RunningServer> =>
+  startServer("scripts/conformance/gatewayServer.ts", JSON.stringify(config), revision)
 
 /** Starts `fleetNode.ts` with its arguments. */
 export const startFleetNode = (...args: ReadonlyArray<string>): Promise<RunningServer> =>

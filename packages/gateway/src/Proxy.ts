@@ -34,6 +34,7 @@ import {
   type Connect,
   connectionOf,
   type Environment,
+  isStateless,
   type MakeClient,
   makePool,
   open
@@ -66,9 +67,9 @@ export type Source<R = never> = Effect.Effect<Client, ClientError, R>
  */
 export type MakeSource<R = never> = (caller: Caller) => Effect.Effect<Client, ClientError | HandlerError, R>
 
-/** Whose connections a proxy uses for calls: made by `perPrincipal` and `perSession`. */
+/** Whose connections a proxy uses for calls: made by `perPrincipal`, `perSession` and `perCall`. */
 export interface Connections<R = never> {
-  readonly per: "principal" | "session"
+  readonly per: "principal" | "session" | "call"
   readonly make: MakeSource<R>
   readonly options: ConnectionOptions
 }
@@ -138,9 +139,10 @@ export interface Options<R = never> {
    *
    * - `auto` (the default): all callers share the connection that also lists. If the remote server asks a caller, and the
    *   transport does not show which one (stdio), each session has a connection of its own from then on, as with
-   *   `perSession`: otherwise the question could reach another user, and is refused while several have calls in progress.
+   *   `perSession`, and so has each stateless call at the same time as another one: otherwise the question could reach another
+   *   user, and is refused while several have calls in progress.
    * - `shared`: all callers share it in any case. It is the only choice for a client that is open already.
-   * - `perPrincipal` and `perSession`: the credentials of each user can be used at the remote server.
+   * - `perPrincipal`, `perSession` and `perCall`: the credentials of each user can be used at the remote server.
    */
   readonly connections?: "auto" | "shared" | Connections<R> | undefined
   /**
@@ -209,6 +211,18 @@ export const states: Effect.Effect<ReadonlyArray<State>, never, Catalog.Catalog>
       return read === undefined ? [] : [read()]
     })
 )
+
+/**
+ * A connection that one call at a time uses, and the next one of the same principal after it: for a server that can do one thing
+ * at a time, or that must not see two calls of a session beside each other.
+ *
+ * @example
+ * const connections = Proxy.perCall(() => Client.make(Stdio.transport({ command: "printer-server" })))
+ */
+export const perCall = <R = never>(
+  make: MakeSource<R>,
+  options: ConnectionOptions = {}
+): Connections<R> => ({ per: "call", make, options })
 
 const none: Lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] }
 
@@ -289,6 +303,7 @@ export const layer = <R = never, R2 = never>(
       make: (caller) => provided(apart.make(caller)),
       // The remote server behaves as it did on the shared connection.
       declare: mode === "auto" ? () => everything : declaredBy,
+      isExclusive: mode === "auto" || apart.per === "call",
       ...resolve(apart.options, { maxConnections: 100 }, { idleTimeout: "5 minutes" })
     }, environment)
     const limits = resolve(
@@ -297,8 +312,18 @@ export const layer = <R = never, R2 = never>(
       { waitTimeout: "10 minutes" }
     )
     const parked = makeParkedCalls(limits, scope)
+    /** The number of requests that use the shared connection. */
+    let users = 0
+    const shared: Connect = (_, ended) =>
+      Effect.andThen(
+        Effect.acquireRelease(Effect.sync(() => void users++), () => Effect.sync(() => void users--)),
+        remote.connect(ended)
+      )
     const connect: Connect = (request, ended) =>
-      isApart && pool !== undefined ? pool.connect(request, ended) : remote.connect(ended)
+      Effect.suspend(() => {
+        const isFree = mode === "auto" && users === 0 && isStateless(request)
+        return isApart && pool !== undefined && !isFree ? pool.connect(request, ended) : shared(request, ended)
+      })
     const entries: EntryContext = {
       forward: makeForward(connect, parked, name, environment.run),
       watch: (uri) => remote.watch(uri, catalog),

@@ -393,6 +393,39 @@ describe("connections: auto", () => {
       expect(yield* stateOf(gateway, "far")).toMatchObject({ connections: 3 })
     }))
 
+  it.live("gives each of several stateless calls a connection of its own while they wait for answers", () =>
+    Effect.gen(function*() {
+      const far = yield* build(asking)
+      const { gateway, near } = yield* gatewayOf(new Configuration({ far: { running: far, revision: "2025-11-25" } }))
+      const client = yield* connect(near, "2026-07-28", {}, answering)
+      expect(yield* text(client, "far_ask")).toBe("Ada")
+      // One after another they use the shared connection.
+      expect(yield* text(client, "far_ask")).toBe("Ada")
+      expect(yield* stateOf(gateway, "far")).toMatchObject({ connections: 0 })
+      // A call that is never answered takes it away.
+      const left = yield* Effect.flip(client.callTool("far_ask", {}, { inputRequests: "fail" }))
+      expect(left.reason._tag).toBe("InputRequired")
+      const all = yield* Effect.forEach([1, 2, 3], () => text(client, "far_ask"), { concurrency: "unbounded" })
+      expect(all).toEqual(["Ada", "Ada", "Ada"])
+      expect(yield* stateOf(gateway, "far")).toMatchObject({ connections: 3, parkedCalls: 1 })
+      // The next ones use the same connections again.
+      yield* Effect.forEach([1, 2, 3], () => text(client, "far_ask"), { concurrency: "unbounded" })
+      expect(yield* stateOf(gateway, "far")).toMatchObject({ connections: 3 })
+    }))
+
+  it.live("call: lends a connection to one call at a time", () =>
+    Effect.gen(function*() {
+      const far = yield* build(asking)
+      const { gateway, near } = yield* gatewayOf(
+        new Configuration({ far: { running: far, revision: "2025-11-25", gateway: { connections: "call" } } })
+      )
+      const client = yield* connect(near, "2025-11-25", {}, answering)
+      for (const _ of [1, 2]) expect(yield* text(client, "far_ask")).toBe("Ada")
+      expect(yield* stateOf(gateway, "far")).toMatchObject({ connections: 1 })
+      yield* Effect.forEach([1, 2], () => text(client, "far_ask"), { concurrency: "unbounded" })
+      expect(yield* stateOf(gateway, "far")).toMatchObject({ connections: 2 })
+    }))
+
   it.live("is not used with connections: shared", () =>
     Effect.gen(function*() {
       const far = yield* build(asking)

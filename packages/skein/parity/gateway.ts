@@ -7,5 +7,6 @@ export const rows: ReadonlyArray<readonly [effect: string, skein: string | { rea
   ["@skein/gateway/Gateway.layer", "gateway(NodeConfig.object(…))"],
   ["@skein/gateway/Proxy.states", { missing: "gateway(…).servers has those of a gateway" }],
   ["@skein/gateway/Proxy.perPrincipal", "proxy({ connections: { per: \"principal\" } })"],
+  ["@skein/gateway/Proxy.perCall", "proxy({ connections: { per: \"call\" } })"],
   ["@skein/gateway/Proxy.perSession", "proxy({ connections: { per: \"session\" } })"]
 ]

@@ -90,9 +90,18 @@ export const open = <E>(
   )
 }
 
+/** Whether a request belongs to no session of the caller. */
+export const isStateless = ({ caller, peer }: RequestContext): boolean =>
+  peer === undefined || Revision.era(caller.revision) === "stateless"
+
 /** Whose connections a proxy uses. */
 export interface PoolSettings {
-  readonly per: "principal" | "session"
+  readonly per: "principal" | "session" | "call"
+  /**
+   * Whether one request at a time uses a connection, except for those of one session: the transport may not show which request a
+   * question belongs to. The next one of the same principal uses the connection after it.
+   */
+  readonly isExclusive: boolean
   readonly make: (caller: Caller) => MakeClient<ClientError | HandlerError>
   /** The capabilities that a caller's connection declares to the remote server. */
   readonly declare: (caller: Caller) => Declared
@@ -127,7 +136,7 @@ export interface Pool {
 
 /** Makes the connections of single callers. */
 export const makePool = (settings: PoolSettings, environment: Environment): Pool => {
-  const { declare, idleTimeout, make, maxConnections, per } = settings
+  const { declare, idleTimeout, isExclusive, make, maxConnections, per } = settings
   const { catalog, name, run } = environment
   const maxPerClient = Math.max(1, Math.floor(maxConnections * clientShare))
   /** By key, the least recently used first. */
@@ -141,9 +150,13 @@ export const makePool = (settings: PoolSettings, environment: Environment): Pool
    * The key of a connection. Callers of one principal with other capabilities have another connection, since it declares
    * them to the remote server.
    */
-  const keyOf = ({ caller, peer }: RequestContext): Effect.Effect<string> => {
-    if (per === "principal" || peer === undefined || Revision.era(caller.revision) === "stateless") {
-      return Effect.sync(() => CanonicalJson.stringify([caller.principal?.id ?? null, declaredBy(caller)]))
+  const keyOf = (request: RequestContext): Effect.Effect<string> => {
+    const { caller, peer } = request
+    if (per !== "session" || peer === undefined || isStateless(request)) {
+      return Effect.sync(() => {
+        const key = CanonicalJson.stringify([caller.principal?.id ?? null, declaredBy(caller)])
+        return isExclusive ? freeKey(key) : key
+      })
     }
     const known = sessions.get(peer)
     if (known !== undefined) return Effect.succeed(known)
@@ -160,6 +173,14 @@ export const makePool = (settings: PoolSettings, environment: Environment): Pool
       Effect.flatMap(session, (scope) => scope === undefined ? Effect.void : Scope.addFinalizer(scope, end)),
       key
     )
+  }
+
+  /** The key of the first connection of a caller that no request uses, or of a new one. */
+  const freeKey = (key: string): string => {
+    for (let number = 1;; number++) {
+      const numbered = `${key} ${number}`
+      if ((all.get(numbered)?.users ?? 0) === 0) return numbered
+    }
   }
 
   /** Opens a connection. Returns why it may not be opened: all connections are in use, or all that the client may have. */

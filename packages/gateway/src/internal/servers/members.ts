@@ -46,7 +46,7 @@ export const Members = Schema.Struct({
   resources: optional(Schema.Boolean.annotate({ description: "Whether resources are offered. Default: true" })),
   prompts: optional(Schema.Boolean.annotate({ description: "Whether prompts are offered. Default: true" })),
   connections: optional(
-    Schema.Literals(["auto", "shared", "session", "principal"]).annotate({
+    Schema.Literals(["auto", "shared", "session", "principal", "call"]).annotate({
       description:
         "Whose connection calls use. Default: auto, which is shared until the server asks a caller over stdio"
     })

@@ -271,7 +271,7 @@ const connectionsOf = (
   opened: Proxy.Source<Scope.Scope>
 ): Proxy.Options<Scope.Scope> => {
   if (connections === "auto" || connections === "shared") return { connections }
-  const make = connections === "session" ? Proxy.perSession : Proxy.perPrincipal
+  const make = { session: Proxy.perSession, principal: Proxy.perPrincipal, call: Proxy.perCall }[connections]
   return { connections: make(() => opened, { maxConnections, idleTimeout: idleTimeout as Duration.Input | undefined }) }
 }
 

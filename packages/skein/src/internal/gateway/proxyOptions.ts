@@ -26,8 +26,11 @@ export interface ProxyLists {
 
 /** Connections of principals or sessions to a remote server. */
 export interface ProxyConnections {
-  /** Whose connections they are. A request without a session (2026-07-28) has that of its principal. */
-  readonly per: "principal" | "session"
+  /**
+   * Whose connections they are. A request without a session (2026-07-28) has that of its principal. With `call` one call at a
+   * time uses a connection.
+   */
+  readonly per: "principal" | "session" | "call"
   /**
    * Returns the server for a caller, with the credentials that you choose. If it throws, the call fails: the caller sees the
    * message of a `VisibleError`, as that of a tool's handler, and of other errors a reference.
@@ -101,7 +104,7 @@ export const coreOptions = (
   ...options as Core.Options,
   ...(typeof connections === "string" && { connections }),
   ...(typeof connections === "object" && {
-    connections: (connections.per === "principal" ? Core.perPrincipal : Core.perSession)(
+    connections: { principal: Core.perPrincipal, session: Core.perSession, call: Core.perCall }[connections.per](
       (caller) => clientOf(() => connections.server(caller as Caller), client),
       connections as Core.ConnectionOptions
     )
