@@ -19,6 +19,7 @@ import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import * as TestClock from "effect/testing/TestClock"
 import { answering, build, connect, Outage, type Running } from "./kit.ts"
 
 const tool = (name: string, answer: string, description?: string) =>
@@ -164,6 +165,46 @@ describe("fromConfig", () => {
       const { messages, near } = yield* gatewayOf(config, { maxServers: 2 })
       expect(yield* names(yield* connect(near, "2026-07-28"))).toEqual(["one_hello", "two_hello"])
       expect(messages.join()).toContain("The server \"three\" was left out: the gateway has 2 servers (maxServers)")
+    }))
+})
+
+describe("servers that hang", () => {
+  it.effect("delay the start by the time of one of them, and the others are offered then", () =>
+    Effect.gen(function*() {
+      const far = yield* build(named("far", tool("hello", "Hello")))
+      const good = { transport: InMemoryTransport.transport(far.server.serve) }
+      const hung = { transport: InMemoryTransport.transport(() => Effect.never) }
+      const missing = { transport: InMemoryTransport.transport((connection) => connection.close) }
+      const servers = Object.fromEntries(
+        Array.from({ length: 20 }, (_, at) => [`s${at}`, at < 5 ? hung : at < 10 ? missing : good])
+      )
+      const starting = yield* Effect.forkChild(
+        build(McpServer.layer({ name: "near", version: "1.0.0" }, Gateway.layer(servers)))
+      )
+      // 10 seconds, `readyTimeout` of a single server. All of them have begun to wait at once.
+      for (let turn = 0; turn < 200; turn++) yield* Effect.yieldNow
+      yield* TestClock.adjust("9999 millis")
+      expect(starting.pollUnsafe()).toBeUndefined()
+      yield* TestClock.adjust("1 millis")
+      const near = yield* Fiber.join(starting)
+      const client = yield* connect(near, "2026-07-28")
+      expect(yield* names(client)).toEqual(Array.from({ length: 10 }, (_, at) => `s${at + 10}_hello`))
+    }))
+
+  it.effect("are removed at once, also while they start", () =>
+    Effect.gen(function*() {
+      const far = yield* build(named("far", tool("hello", "Hello")))
+      const config = new Configuration({ one: { running: far } })
+      const { gateway, near } = yield* gatewayOf(config)
+      const hung = { server: { serve: () => Effect.never } } as unknown as Running
+      config.servers = { one: { running: far }, hung: { running: hung } }
+      yield* gateway.reload
+      expect(yield* gateway.servers).toMatchObject([{ name: "one" }, { name: "hung", state: "connecting" }])
+      config.servers = { one: { running: far } }
+      // The clock stands still.
+      yield* gateway.reload
+      expect(yield* gateway.servers).toMatchObject([{ name: "one" }])
+      expect(yield* text(yield* connect(near, "2026-07-28"), "one_hello")).toBe("Hello")
     }))
 })
 
