@@ -16,7 +16,7 @@ export const mayImport: Readonly<Record<string, ReadonlyArray<string>>> = {
   fleet: ["protocol", "runtime", "server", "sql"],
   auth: ["protocol", "runtime", "server", "client"],
   cli: ["protocol", "runtime", "server", "client", "tasks", "auth", "console", "gateway"],
-  console: ["protocol", "runtime", "server", "tasks"],
+  console: ["protocol", "runtime", "server", "tasks", "gateway"],
   "create-skein": [],
   openapi: ["protocol", "runtime", "server"],
   gateway: ["protocol", "runtime", "server", "client"],
@@ -614,6 +614,7 @@ export const layers: Readonly<Record<string, Layers>> = {
       folders: ["internal/tasks"],
       modules: ["ConsoleTasks"]
     },
+    gateway: { rule: "A source for the servers behind a gateway.", folders: [], modules: ["ConsoleGateway"] },
     server: {
       rule: "A source for servers, and the routes of the page.",
       folders: ["internal"],

@@ -5,6 +5,7 @@ import type { Config, ConfigSource } from "@skein/client/ClientPool"
 import * as NodeConfig from "@skein/client/NodeConfig"
 import type { PoolError } from "@skein/client/PoolError"
 import * as Gateway from "@skein/gateway/Gateway"
+import type { Catalog } from "@skein/server/Catalog"
 import * as McpServer from "@skein/server/McpServer"
 import * as NodeHttp from "@skein/server/NodeHttp"
 import * as Stdio from "@skein/server/Stdio"
@@ -146,10 +147,13 @@ export const prepareGateway = Effect.fnUntraced(function*(
 
 /** The server with a console on a port of its own. */
 const withConsole = <E>(
-  server: Layer.Layer<McpServer.McpServer, E>,
+  server: Layer.Layer<McpServer.McpServer | Catalog, E>,
   port: number
 ): Effect.Effect<Layer.Layer<McpServer.McpServer, unknown>> =>
-  Effect.map(
-    Effect.promise(() => import("@skein/console/Console")),
-    (Console) => Layer.provideMerge(Console.layer({ port }), server)
-  )
+  Effect.promise(async () => {
+    const Console = await import("@skein/console/Console")
+    const ConsoleGateway = await import("@skein/console/ConsoleGateway")
+    const { ConsoleSources } = await import("@skein/console/ConsoleSource")
+    const sources = Layer.provideMerge(ConsoleGateway.layer, ConsoleSources.layer)
+    return Console.layer({ port }).pipe(Layer.provide(sources), Layer.provideMerge(server))
+  })
