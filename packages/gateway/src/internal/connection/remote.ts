@@ -6,6 +6,7 @@ import type { Client } from "@skein/client/Client"
 import type { ClientError } from "@skein/client/ClientError"
 import * as Reconnect from "@skein/client/Reconnect"
 import * as McpError from "@skein/protocol/McpError"
+import type { SessionEnd } from "@skein/runtime/Session"
 import * as Catalog from "@skein/server/Catalog"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
@@ -187,8 +188,7 @@ export const makeRemote = (
         const nextAttempt = (yield* Clock.currentTimeMillis) + delay
         if (Result.isFailure(served)) {
           const { failure } = served
-          // It may quote the stderr of a process.
-          const message = failure.message.replaceAll(/\s*\n\s*/g, " / ")
+          const message = oneLine(failure.message)
           yield* set({ state: "waiting", nextAttempt, failure: message, attempts: status.attempts + 1 })
           // One warning for each loss of the connection, in one line: the next attempts fail for the same reason.
           if (!isWarned) yield* Effect.logWarning(`${upper(named(name))} cannot be reached: ${message}`)
@@ -222,8 +222,10 @@ export const makeRemote = (
         yield* Effect.forkScoped(listener.connected(connection), { startImmediately: true })
         const end = yield* client.ended
         if (end._tag !== "ClosedByUs") {
-          yield* set({ failure: `The connection has ended: ${end._tag}` })
-          yield* Effect.logWarning(`The connection to ${named(name)} has ended`, end)
+          const text = endText(end)
+          yield* set({ failure: `The connection has ended${text}` })
+          yield* Effect.logWarning(`The connection to ${named(name)} has ended${text}`)
+          yield* Effect.logDebug(`The connection to ${named(name)} has ended`, end)
         }
       })
       yield* Effect.ensuring(served, Effect.sync(() => forget(connection)))
@@ -238,6 +240,23 @@ export const makeRemote = (
   }
 
   return { connect, watch, run, status: () => ({ ...status, client: open?.client }) }
+}
+
+/** A message in one line. It may quote the stderr of a process. */
+const oneLine = (message: string): string => message.replaceAll(/\s*\n\s*/g, " / ")
+
+/** How a connection has ended. */
+const endText = (end: SessionEnd): string => {
+  switch (end._tag) {
+    case "Lost":
+      return `: ${oneLine(end.cause.message)}`
+    case "Refused":
+      return `: ${oneLine(end.message)}`
+    case "ClosedByPeer":
+      return ": the remote server ended it"
+    default:
+      return ""
+  }
 }
 
 /** Reports that the client has lost its connection and opens it again itself. */
