@@ -19,7 +19,7 @@ import type { Prompt } from "@skein/protocol/Prompt"
 import type { Resource, ResourceTemplate } from "@skein/protocol/Resource"
 import type { Tool } from "@skein/protocol/Tool"
 import { resolve } from "@skein/runtime/Options"
-import type { Caller } from "@skein/runtime/RequestContext"
+import type { Caller, RequestContext } from "@skein/runtime/RequestContext"
 import * as Catalog from "@skein/server/Catalog"
 import * as Extension from "@skein/server/Extension"
 import type { HandlerError } from "@skein/server/HandlerError"
@@ -138,9 +138,9 @@ export interface Options<R = never> {
    * Whose connection calls use.
    *
    * - `auto` (the default): all callers share the connection that also lists. If the remote server asks a caller, and the
-   *   transport does not show which one (stdio), each session has a connection of its own from then on, as with
-   *   `perSession`, and so has each stateless call at the same time as another one: otherwise the question could reach another
-   *   user, and is refused while several have calls in progress.
+   *   transport does not show which one (stdio), the session of that caller has this connection alone from then on. Each other
+   *   session has one of its own, as with `perSession`, and so has each stateless call at the same time as another one: otherwise
+   *   the question could reach another user, and is refused while several have calls in progress.
    * - `shared`: all callers share it in any case. It is the only choice for a client that is open already.
    * - `perPrincipal`, `perSession` and `perCall`: the credentials of each user can be used at the remote server.
    */
@@ -274,12 +274,13 @@ export const layer = <R = never, R2 = never>(
       name,
       scope,
       run: (effect) => Fiber.runIn(Effect.runForkWith(services as Context.Context<never>)(effect), scope),
-      unnamed: () => {
+      unnamed: (request) => {
         if (mode !== "auto" || isApart) return
         isApart = true
-        environment.run(
-          Effect.logInfo(`${upper(named(name))} asks its callers: each session has its own connection now`)
-        )
+        const first = request?.request
+        const held = first === undefined || isStateless(first) ? Effect.void : hold(first)
+        const text = `${upper(named(name))} asks its callers: each session has its own connection now`
+        environment.run(Effect.andThen(held, Effect.logInfo(text)))
       }
     }
     const mode = options.connections ?? (isMade ? "auto" : "shared")
@@ -314,6 +315,19 @@ export const layer = <R = never, R2 = never>(
     const parked = makeParkedCalls(limits, scope)
     /** The number of requests that use the shared connection. */
     let users = 0
+    /** The session that has the shared connection alone, once the callers are apart. */
+    let holder: RequestContext["peer"]
+    /** The sessions that have a connection of their own. */
+    const own = new WeakSet<NonNullable<RequestContext["peer"]>>()
+    const hold = ({ caller, peer }: RequestContext): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        holder = peer
+        const free = Effect.sync(() => {
+          if (holder === peer) holder = undefined
+        })
+        const session = Effect.provideService(Extension.session(caller), Catalog.Catalog, catalog)
+        return Effect.flatMap(session, (scope) => scope === undefined ? free : Scope.addFinalizer(scope, free))
+      })
     const shared: Connect = (_, ended) =>
       Effect.andThen(
         Effect.acquireRelease(Effect.sync(() => void users++), () => Effect.sync(() => void users--)),
@@ -321,8 +335,17 @@ export const layer = <R = never, R2 = never>(
       )
     const connect: Connect = (request, ended) =>
       Effect.suspend(() => {
-        const isFree = mode === "auto" && users === 0 && isStateless(request)
-        return isApart && pool !== undefined && !isFree ? pool.connect(request, ended) : shared(request, ended)
+        if (!isApart || pool === undefined) return shared(request, ended)
+        if (mode !== "auto") return pool.connect(request, ended)
+        const isOfSession = !isStateless(request)
+        if (isOfSession && holder === request.peer) return shared(request, ended)
+        // A session keeps its connection, which may have a state.
+        const isKept = isOfSession && own.has(request.peer!)
+        if (isKept || holder !== undefined || users > 0) {
+          if (isOfSession) own.add(request.peer!)
+          return pool.connect(request, ended)
+        }
+        return isOfSession ? Effect.andThen(hold(request), shared(request, ended)) : shared(request, ended)
       })
     const entries: EntryContext = {
       forward: makeForward(connect, parked, name, environment.run),

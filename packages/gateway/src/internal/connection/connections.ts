@@ -19,6 +19,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
+import type { ForwardedRequest } from "./forwardedRequest.ts"
 import { type Declared, declaredBy, makeRelay, type Relay } from "./relay.ts"
 import { failVisibly, named, remoteError, type RemoteName, toMcpError, upper } from "./remoteError.ts"
 
@@ -50,8 +51,8 @@ export interface Environment {
   readonly scope: Scope.Scope
   /** Runs an effect in the scope. */
   readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
-  /** Runs when the remote server asks without naming the request that it asks for. */
-  readonly unnamed: () => void
+  /** Runs when the remote server asks without naming the request, with that of the only caller, if there is one. */
+  readonly unnamed: (request: ForwardedRequest | undefined) => void
 }
 
 const rank = Object.fromEntries(LoggingLevel.literals.map((level, at) => [level, at])) as Record<string, number>

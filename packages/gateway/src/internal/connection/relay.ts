@@ -116,11 +116,11 @@ interface Visit {
 /** Passes the messages of one connection on. */
 export type Relay = ReturnType<typeof makeRelay>
 
-/** `unnamed` runs when the remote server asks without naming the request, which only one caller can have in progress then. */
+/** `unnamed` runs when the remote server asks without naming the request. It receives the one of the only caller, if there is one. */
 export const makeRelay = (
   catalog: Catalog.Catalog["Service"],
   run: (effect: Effect.Effect<void>) => unknown,
-  unnamed: () => void = () => {}
+  unnamed: (request: ForwardedRequest | undefined) => void = () => {}
 ) => {
   /** The requests in progress, oldest first. */
   const requests = new Set<ForwardedRequest>()
@@ -193,8 +193,8 @@ export const makeRelay = (
     Effect.withFiber((fiber) => {
       const known = fiber.getRef(CurrentRequest) ??
         (server.requestId === undefined ? undefined : sentById.get(server.requestId))
-      if (known === undefined) unnamed()
       const request = known ?? find(undefined)
+      if (known === undefined) unnamed(request)
       if (request === undefined) {
         return Effect.andThen(
           Effect.logWarning(`${question.method} of the remote server was refused: its caller is not known`),
