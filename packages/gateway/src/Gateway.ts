@@ -12,7 +12,7 @@
  * const Server = McpServer.layer({ name: "desk", version: "1.0.0" }, Gateway.fromConfig(NodeConfig.file("mcp.json")))
  * NodeHttp.runMain(Server, { port: 3000 })
  */
-import type { Config, ConfigSource, Reload } from "@skein/client/ClientPool"
+import type { Config, ConfigSource, ConfiguredServer, Reload } from "@skein/client/ClientPool"
 import { InvalidEntry, PoolError } from "@skein/client/PoolError"
 import * as ServerConfig from "@skein/client/ServerConfig"
 import * as CanonicalJson from "@skein/protocol/CanonicalJson"
@@ -26,7 +26,7 @@ import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import { member, type Members, membersOf } from "./internal/servers/members.ts"
-import { makeParts, ofProcess, type Parts, type Server, type ServerState } from "./internal/servers/parts.ts"
+import { makeParts, type Parts, type Server, type ServerState } from "./internal/servers/parts.ts"
 import type * as Proxy from "./Proxy.ts"
 
 export type { Members } from "./internal/servers/members.ts"
@@ -188,19 +188,17 @@ export const fromConfig = <R = never>(
     }
   })
 
-type Configured = Config["servers"] extends ReadonlyMap<string, infer A> ? A : never
-
-const serverOf = ({ entry, server: { options, timeout, transport } }: Configured): Server => {
-  const gateway: Members = Result.getOrElse(membersOf(entry.raw), () => ({}))
-  const client = entry.type === "stdio" ? ofProcess(options, gateway) : options
-  return { transport, client, timeout, gateway }
+/** The server of an entry. A process is asked by default whether it still answers; requests over HTTP have timeouts. */
+const serverOf = ({ entry, server: { options, timeout, transport } }: ConfiguredServer): Server => {
+  const members: Members = Result.getOrElse(membersOf(entry.raw), () => ({}))
+  return { transport, client: options, timeout, gateway: { heartbeat: entry.type === "stdio", ...members } }
 }
 
 /** A source whose entries with an invalid member `gateway` are problems, and whose keys include the member. */
 const withMembers = ({ name: source, read }: ConfigSource): ConfigSource => ({
   name: source,
   read: Effect.map(read, ({ disabled, problems, servers }): Config => {
-    const valid = new Map<string, Configured>()
+    const valid = new Map<string, ConfiguredServer>()
     const invalid: Array<PoolError> = []
     for (const [name, configured] of servers) {
       const members = membersOf(configured.entry.raw)

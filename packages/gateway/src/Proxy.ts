@@ -198,6 +198,18 @@ export const perSession = <R = never>(
 ): Connections<R> => ({ per: "session", make, options })
 
 /**
+ * A connection that one call at a time uses, and the next one of the same principal after it: for a server that can do one thing
+ * at a time, or that must not see two calls of a session beside each other.
+ *
+ * @example
+ * const connections = Proxy.perCall(() => Client.make(Stdio.transport({ command: "printer-server" })))
+ */
+export const perCall = <R = never>(
+  make: MakeSource<R>,
+  options: ConnectionOptions = {}
+): Connections<R> => ({ per: "call", make, options })
+
+/**
  * The state of each remote server behind this server, in the order of the definitions.
  *
  * @example
@@ -211,18 +223,6 @@ export const states: Effect.Effect<ReadonlyArray<State>, never, Catalog.Catalog>
       return read === undefined ? [] : [read()]
     })
 )
-
-/**
- * A connection that one call at a time uses, and the next one of the same principal after it: for a server that can do one thing
- * at a time, or that must not see two calls of a session beside each other.
- *
- * @example
- * const connections = Proxy.perCall(() => Client.make(Stdio.transport({ command: "printer-server" })))
- */
-export const perCall = <R = never>(
-  make: MakeSource<R>,
-  options: ConnectionOptions = {}
-): Connections<R> => ({ per: "call", make, options })
 
 const none: Lists = { tools: [], resources: [], resourceTemplates: [], prompts: [] }
 

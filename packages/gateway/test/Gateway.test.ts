@@ -1,7 +1,7 @@
 /** A gateway in front of servers of this process: its configuration, names, order, states, and changes while it runs. */
 import { describe, expect, it } from "@effect/vitest"
 import type * as Client from "@skein/client/Client"
-import type { Config, ConfigSource } from "@skein/client/ClientPool"
+import type { Config, ConfigSource, ConfiguredServer } from "@skein/client/ClientPool"
 import { ConfigUnreadable, InvalidEntry, PoolError } from "@skein/client/PoolError"
 import * as Gateway from "@skein/gateway/Gateway"
 import type { Revision } from "@skein/protocol/Revision"
@@ -40,8 +40,6 @@ const until = <E, R>(condition: Effect.Effect<boolean, E, R>): Effect.Effect<voi
     while (!(yield* condition)) yield* Effect.sleep(5)
   })
 
-type Configured = Config["servers"] extends ReadonlyMap<string, infer A> ? A : never
-
 /** A server of this process. It is reached in `revision` only, if it has one. */
 interface Definition {
   readonly running: Running
@@ -71,7 +69,7 @@ class Configuration {
             transport: InMemoryTransport.transport(running.server.serve),
             options: revision && { revisions: [revision] }
           }
-        } as unknown as Configured] as const
+        } as unknown as ConfiguredServer] as const
       )
       return Effect.succeed({ servers: new Map(servers), disabled: [], problems: this.problems })
     })

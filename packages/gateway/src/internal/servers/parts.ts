@@ -5,6 +5,7 @@
 import * as Clients from "@skein/client/Client"
 import { ClientError, Timeout } from "@skein/client/ClientError"
 import { DuplicateName, LimitExceeded, PoolError, ServerNotFound } from "@skein/client/PoolError"
+import type { StdioConnection } from "@skein/client/Stdio"
 import { quote } from "@skein/protocol/Text"
 import type { Connection, Transport } from "@skein/runtime/Connection"
 import type * as Catalog from "@skein/server/Catalog"
@@ -62,17 +63,12 @@ interface Part {
   readonly required: boolean
   readonly scope: Scope.Closeable
   readonly states: Set<() => Proxy.State>
-  readonly processes: Set<StdioLike>
+  readonly processes: Set<StdioConnection>
   lastStderr: string | undefined
 }
 
-/** The members of a connection to a child process. */
-interface StdioLike extends Connection {
-  readonly pid: number
-  readonly stderr: () => string
-}
-
-const isOfProcess = (connection: Connection): connection is StdioLike => "pid" in connection && "stderr" in connection
+const isOfProcess = (connection: Connection): connection is StdioConnection =>
+  "pid" in connection && "stderr" in connection
 
 /** The settings of the parts. */
 export interface Settings<R> {
@@ -88,7 +84,7 @@ export interface Settings<R> {
 /** The distance between the places of two servers: others can be added between them. */
 const distance = 2 ** 30
 
-/** A caller of a hung process waits five seconds at most. */
+/** The default of `heartbeat`. A caller of a hung server waits five seconds at most. */
 const heartbeat = { interval: "2 seconds", timeout: "3 seconds" } as const
 
 /** The state of a server whose proxy is not built yet. */
@@ -240,7 +236,7 @@ const observed = (transport: Transport, part: Part): Transport => ({
       : Effect.void)
 })
 
-/** A process that a gateway starts is asked whether it still answers. HTTP has timeouts, and requests of its own. */
+/** The options of the client of a server, which its own options replace. */
 const clientOptions = (
   name: string,
   options: Clients.Options | undefined,
@@ -248,15 +244,7 @@ const clientOptions = (
 ): Clients.Options => ({
   label: name,
   ...(timeout === undefined ? undefined : { timeout: timeout as Duration.Input }),
-  ...(given === undefined || given === true ? undefined : {
-    heartbeat: given === false ? undefined : given as Clients.Heartbeat
-  }),
-  ...options
-})
-
-/** The options of a client whose server is a process. */
-export const ofProcess = (options: Clients.Options | undefined, { heartbeat: given }: Members): Clients.Options => ({
-  ...(given === undefined || given === true ? { heartbeat } : undefined),
+  heartbeat: given === true ? heartbeat : given === false ? undefined : given as Clients.Heartbeat | undefined,
   ...options
 })
 
